@@ -1,0 +1,75 @@
+"""How long a computation may go on: a deadline and a stop flag that Ctrl-C sets.
+
+Everything that can take long asks its budget between two pieces of work, so that a
+solve ends in good order, with its best model, whoever stops it.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+__all__ = ["Budget", "listen_for_interrupt"]
+
+
+class Budget:
+    """A wall-clock deadline and an interrupt flag.
+
+    Parameters
+    ----------
+    seconds
+        Time allowed from now on; None for no limit.
+    """
+
+    __slots__ = ("_deadline", "_start", "interrupted")
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self._start = time.perf_counter()
+        self._deadline = math.inf if seconds is None else self._start + seconds
+        self.interrupted = False
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the budget was made."""
+        return time.perf_counter() - self._start
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left, infinite without a limit and never below 0."""
+        return max(0.0, self._deadline - time.perf_counter())
+
+    @property
+    def spent(self) -> bool:
+        """Whether work must stop now: no time left, or interrupted."""
+        return self.interrupted or time.perf_counter() >= self._deadline
+
+
+@contextmanager
+def listen_for_interrupt(budget: Budget) -> Iterator[None]:
+    """Turn the first Ctrl-C into ``budget.interrupted``; a second one raises as usual.
+
+    Signals reach the main thread only, so in any other thread this does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.getsignal(signal.SIGINT)
+    if previous is None:  # a handler that was not set from Python cannot be put back
+        yield
+        return
+
+    def note(signum: int, frame: FrameType | None) -> None:
+        if budget.interrupted:
+            raise KeyboardInterrupt
+        budget.interrupted = True
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)

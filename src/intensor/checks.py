@@ -1,0 +1,225 @@
+"""Validation at the boundary: what passes here is trusted everywhere inside."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from intensor.arrays import FloatArray, IndexArray, Shape
+from intensor.errors import (
+    CoordinateError,
+    EmptyDataError,
+    NegativeValueError,
+    RadiusError,
+    RadiusWarning,
+    SettingError,
+    ShapeError,
+    ValuesError,
+)
+
+__all__ = [
+    "check_at_least",
+    "check_coords",
+    "check_positive",
+    "check_radius",
+    "check_shape",
+    "check_values",
+    "warn_above_radius",
+]
+
+
+MOST_INDICES = 2**31 - 1
+"""Of all modes together: a vertex has a flag for each."""
+EXTREME = 1e70
+"""Data and radius must stay below this, and the radius above its inverse: squares of them and of
+their quotient are then far from the ends of float64."""
+
+
+def check_shape(shape: Iterable[int]) -> Shape:
+    """Return the mode lengths as a tuple of positive ints."""
+    try:
+        lengths = tuple(map(operator.index, shape))
+    except TypeError:
+        raise ShapeError(
+            f"shape is {shape!r}; expected one positive integer per mode, e.g. shape=(10, 10, 10)"
+        ) from None
+    if not lengths:
+        raise ShapeError("shape is empty; expected one positive integer per mode")
+    for mode, length in enumerate(lengths):
+        if length < 1:
+            raise ShapeError(
+                f"mode {mode} has length {length}; every mode needs at least one index"
+            )
+    if sum(lengths) > MOST_INDICES:
+        raise ShapeError(
+            f"the modes of shape {lengths} have more than {MOST_INDICES:.3g} indices together; "
+            "a model needs room for every index, so encode large labels as 0, 1, 2, ... first"
+        )
+    return lengths
+
+
+def check_coords(coords: ArrayLike, shape: Iterable[int] | None) -> tuple[IndexArray, Shape]:
+    """Return (n, p) coordinates as int64 and the shape, taken from the data when None."""
+    array = _as_array(coords, "coords", CoordinateError)
+    if array.size == 0:
+        raise EmptyDataError(
+            f"coords has shape {array.shape}: there is no observation; "
+            "give at least one (cell, value) pair"
+        )
+    if array.ndim != 2:
+        raise CoordinateError(
+            f"coords has {array.ndim} dimension(s), shape {array.shape}; expected an (n, p) array "
+            "with a row per observation and a column per mode"
+        )
+    if array.dtype.kind not in "iu":
+        raise CoordinateError(
+            f"coords has dtype {array.dtype}; expected integers counted from 0 "
+            "(encode labels first, or convert whole numbers with coords.astype(int))"
+        )
+    known = None if shape is None else check_shape(shape)
+    if known is not None and len(known) != array.shape[1]:
+        raise CoordinateError(
+            f"coords has {array.shape[1]} column(s) but shape {known} has {len(known)} mode(s); "
+            "expected a column per mode"
+        )
+    lowest, highest = _column_extremes(array)
+    for mode, (low, high) in enumerate(zip(lowest.tolist(), highest.tolist(), strict=True)):
+        limit = None if known is None else known[mode]
+        if low < 0 or (limit is not None and high >= limit):
+            column = array[:, mode]
+            wrong = column < 0 if limit is None else (column < 0) | (column >= limit)
+            row = int(np.argmax(wrong))
+            allowed = "at least 0" if limit is None else f"from 0 to {limit - 1}"
+            raise CoordinateError(
+                f"coords[{row}, {mode}] is {column[row]}; mode {mode} allows indices {allowed}"
+                " (indices count from 0; enlarge shape if the data is right)"
+            )
+    found = check_shape(high + 1 for high in highest.tolist()) if known is None else known
+    return array.astype(np.int64, copy=False), found
+
+
+def check_values(values: ArrayLike, n: int, *, allow_negative: bool) -> FloatArray:
+    """Return n finite float64 values, nonnegative unless told otherwise."""
+    array = _as_array(values, "values", ValuesError)
+    if array.ndim != 1 or array.shape[0] != n:
+        raise ValuesError(
+            f"values has shape {array.shape}; expected ({n},), one value per row of coords"
+        )
+    if array.dtype.kind not in "biuf":
+        raise ValuesError(f"values has dtype {array.dtype}; expected real numbers")
+    with np.errstate(over="ignore"):  # what float64 cannot hold becomes infinite
+        result: FloatArray = array.astype(np.float64, copy=False)
+    finite = np.isfinite(result)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise ValuesError(
+            f"values[{row}] is {result[row]}; expected finite numbers "
+            "(leave missing cells out: every row given is an observation)"
+        )
+    huge = np.abs(result) > EXTREME
+    if huge.any():
+        row = int(np.argmax(huge))
+        raise ValuesError(
+            f"values[{row}] is {result[row]}; expected numbers of at most {EXTREME:g} in size "
+            "(rescale the data)"
+        )
+    if not allow_negative and result.min() < 0.0:
+        row = int(np.argmax(result < 0.0))
+        raise NegativeValueError(
+            f"values[{row}] is {result[row]}; expected values >= 0, since the model is nonnegative "
+            "(clip or shift the data, or pass allow_negative=True to fit it as it is)"
+        )
+    return result
+
+
+def check_radius(radius: Any) -> float:
+    """Return the radius as a positive finite float."""
+    if isinstance(radius, bool) or not isinstance(radius, numbers.Real):
+        raise RadiusError(f"radius is {radius!r}; expected a positive number")
+    number = _as_float(radius)
+    if not (math.isfinite(number) and number > 0.0):
+        raise RadiusError(
+            f"radius is {number}; expected a positive finite number "
+            "(the largest value of the data is a sensible lower end)"
+        )
+    if not 1.0 / EXTREME <= number <= EXTREME:
+        raise RadiusError(
+            f"radius is {number}; expected a number from {1.0 / EXTREME:g} to {EXTREME:g} "
+            "(rescale the data)"
+        )
+    return number
+
+
+def warn_above_radius(values: FloatArray, radius: float) -> None:
+    """Warn when some values lie above what any model of this radius can predict."""
+    above = int(np.count_nonzero(values > radius))
+    if above:
+        warnings.warn(
+            f"{above} of {values.size} values lie above the radius {radius:g} (largest "
+            f"{values.max():g}); no prediction can exceed the radius, so they cannot be fitted; "
+            "a larger radius would allow it",
+            RadiusWarning,
+            stacklevel=3,
+        )
+
+
+def check_at_least(name: str, value: Any, low: float, *, integer: bool = False) -> Any:
+    """Return a number that is finite and at least ``low``."""
+    wanted: Any = numbers.Integral if integer else numbers.Real
+    if isinstance(value, bool) or not isinstance(value, wanted):
+        raise SettingError(
+            f"{name} is {value!r}; expected {'an integer' if integer else 'a number'} >= {low:g}"
+        )
+    number = int(value) if integer else _as_float(value)
+    if not (integer or math.isfinite(number)) or not number >= low:
+        raise SettingError(f"{name} is {number}; expected a finite number >= {low:g}")
+    return number
+
+
+def check_positive(name: str, value: Any) -> float:
+    """Return a number that is above zero (infinity means no limit)."""
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not real or not _as_float(value) > 0.0:
+        raise SettingError(f"{name} is {value!r}; expected a positive number of seconds, or None")
+    return _as_float(value)
+
+
+def _as_float(number: Any) -> float:
+    """Return a real number as a float, infinite when it is too large for one."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def _column_extremes(array: Any) -> tuple[Any, Any]:
+    """Return the least and the largest of each column.
+
+    Rows are taken together in bundles: NumPy reduces few long rows much faster than many
+    short ones.
+    """
+    bundle = 64
+    whole = array.shape[0] // bundle * bundle
+    head, tail = array[:whole].reshape(-1, bundle * array.shape[1]), array[whole:]
+    parts = [tail] if whole == 0 else [*(f(head, axis=0) for f in (np.min, np.max)), tail]
+    rows = np.concatenate([part.reshape(-1, array.shape[1]) for part in parts])
+    return rows.min(axis=0), rows.max(axis=0)
+
+
+def _as_array(data: ArrayLike, name: str, error: type[CoordinateError] | type[ValuesError]) -> Any:
+    if np.ma.is_masked(data):
+        raise error(
+            f"{name} is a masked array with masked entries; expected every entry to be data "
+            "(leave missing cells out: every row given is an observation)"
+        )
+    try:
+        return np.asarray(data)
+    except ValueError as problem:
+        raise error(f"{name} cannot be read as an array, expected equal rows: {problem}") from None

@@ -1,0 +1,103 @@
+"""Every exception and warning that intensor raises on purpose.
+
+::
+
+    IntensorError
+    ├── InputError (ValueError)          the call or the data must change
+    │   ├── EmptyDataError               no observation at all
+    │   ├── CoordinateError              coordinates of the wrong kind, form or range
+    │   ├── ValuesError                  values of the wrong kind or form, NaN or infinite
+    │   │   └── NegativeValueError       a value below zero without allow_negative=True
+    │   ├── ShapeError                   a tensor shape that makes no sense
+    │   ├── RadiusError                  a radius that is not a positive finite number
+    │   ├── SettingError                 a setting out of its range
+    │   └── UnknownVersionError          a version that is not in the table
+    ├── DenseTooLargeError (MemoryError) a dense tensor that would not fit
+    ├── SolverUnavailableError (ImportError)  an optional solver that is missing or unlicensed
+    └── SolverFailedError (RuntimeError) an outside solver broke down
+    IntensorWarning (UserWarning)
+    └── RadiusWarning                    values above the radius cannot be reached
+
+Each message says what was got, what was expected and what to do. Reaching a limit (time,
+iterations, Ctrl-C) is not an error: it is the ``status`` of the result.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CoordinateError",
+    "DenseTooLargeError",
+    "EmptyDataError",
+    "InputError",
+    "IntensorError",
+    "IntensorWarning",
+    "NegativeValueError",
+    "RadiusError",
+    "RadiusWarning",
+    "SettingError",
+    "ShapeError",
+    "SolverFailedError",
+    "SolverUnavailableError",
+    "UnknownVersionError",
+    "ValuesError",
+]
+
+
+class IntensorError(Exception):
+    """Base of all errors of this library."""
+
+
+class InputError(IntensorError, ValueError):
+    """The call or the data must change before anything can be computed."""
+
+
+class EmptyDataError(InputError):
+    """There is not a single observation."""
+
+
+class CoordinateError(InputError):
+    """The coordinates are of the wrong kind, form or range."""
+
+
+class ValuesError(InputError):
+    """The values are of the wrong kind or form, or not finite."""
+
+
+class NegativeValueError(ValuesError):
+    """A value is below zero and ``allow_negative`` was not given."""
+
+
+class ShapeError(InputError):
+    """The tensor shape makes no sense."""
+
+
+class RadiusError(InputError):
+    """The radius is not a positive finite number."""
+
+
+class SettingError(InputError):
+    """A setting is out of its range."""
+
+
+class UnknownVersionError(InputError):
+    """There is no version of that name."""
+
+
+class DenseTooLargeError(IntensorError, MemoryError):
+    """The dense tensor would not fit in memory."""
+
+
+class SolverUnavailableError(IntensorError, ImportError):
+    """An optional solver is not installed, or its licence does not allow the model."""
+
+
+class SolverFailedError(IntensorError, RuntimeError):
+    """An outside solver broke down."""
+
+
+class IntensorWarning(UserWarning):
+    """Base of all warnings of this library."""
+
+
+class RadiusWarning(IntensorWarning):
+    """Some values lie above the radius: no model of that radius can reach them."""
