@@ -1,0 +1,1 @@
+"""First stage of the flow: observations in, unique cells out."""

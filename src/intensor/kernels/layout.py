@@ -1,0 +1,36 @@
+"""Where each cell's indices stand in the flags: the form of coordinates that kernels take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from intensor.arrays import AnyArray, Shape
+from intensor.problem.vertex import mode_offsets
+
+__all__ = ["cell_matrix", "positions"]
+
+
+def cell_matrix(coords: Sequence[AnyArray], shape: Shape) -> AnyArray:
+    """Return (u, p) indices in the smallest unsigned type that holds the longest mode."""
+    cells = np.empty((coords[0].shape[0], len(shape)), dtype=np.min_scalar_type(max(shape) - 1))
+    for mode, column in enumerate(coords):
+        cells[:, mode] = column
+    return cells
+
+
+def positions(coords: Sequence[AnyArray], shape: Shape) -> AnyArray:
+    """Return (u, p) positions in flags and lanes, in the smallest unsigned type.
+
+    Parameters
+    ----------
+    coords
+        One array of u indices per mode.
+    """
+    offsets = mode_offsets(shape)
+    kind = np.min_scalar_type(int(offsets[-1]) - 1)
+    rows = np.empty((coords[0].shape[0], len(shape)), dtype=kind)
+    for mode, column in enumerate(coords):
+        np.add(column, offsets[mode], out=rows[:, mode], casting="unsafe")
+    return rows

@@ -1,0 +1,166 @@
+"""The model: a sparse, readable sum of boxes that predicts any cell."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from intensor.arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape
+from intensor.checks import check_coords
+from intensor.errors import CoordinateError, DenseTooLargeError
+from intensor.kernels import cpu
+from intensor.problem.vertex import Vertices, mode_offsets, pack_vertices
+
+__all__ = ["Box", "Model", "build_model"]
+
+MOST_AXES = 32
+"""Of a NumPy array, in the oldest version that is supported."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Box:
+    """One term of a model: a weight and the indices it covers, mode by mode."""
+
+    weight: float
+    indices: tuple[IndexArray, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Model:
+    """A nonnegative tensor as a weighted sum of 0-1 boxes.
+
+    Attributes
+    ----------
+    radius
+        Bound on the sum of the weights, in the units of the data.
+    weights
+        (k,) weight of each vertex, nonnegative, largest first.
+    vertices
+        The k vertices.
+    """
+
+    radius: float
+    weights: FloatArray
+    vertices: Vertices
+
+    def __len__(self) -> int:
+        return len(self.vertices)
+
+    def __iter__(self) -> Iterator[Box]:
+        for index, weight in enumerate(self.weights.tolist()):
+            yield Box(weight=weight, indices=self.vertices.box(index))
+
+    def __repr__(self) -> str:
+        lengths = " x ".join(map(str, self.shape))
+        return f"<Model {lengths}: {len(self)} boxes, weights sum to {self.weights.sum():.6g}>"
+
+    @property
+    def shape(self) -> Shape:
+        """Lengths of the modes."""
+        return self.vertices.shape
+
+    def predict(self, coords: ArrayLike) -> FloatArray:
+        """Return the values of the given cells.
+
+        Parameters
+        ----------
+        coords
+            (n, p) integers counted from 0.
+
+        Examples
+        --------
+        >>> flags = np.array([[1, 1, 0, 1], [0, 1, 1, 1]], dtype=np.uint8)
+        >>> model = build_model(flags, np.array([0.5, 0.25]), shape=(2, 2), radius=1.0)
+        >>> model.predict([[0, 0], [1, 1]]).tolist()
+        [0.0, 0.75]
+        """
+        if getattr(coords, "shape", None) == (0, len(self.shape)):
+            return np.empty(0)
+        cells, _ = check_coords(coords, self.shape)
+        values = np.empty(cells.shape[0])
+        cells = np.ascontiguousarray(cells)
+        cpu.predict(self.vertices.words, self.weights, cells, mode_offsets(self.shape), values)
+        return values
+
+    def evaluate(self, coords: tuple[AnyArray, ...]) -> FloatArray:
+        """Return the values of cells that are known to be valid, given mode by mode."""
+        values = np.empty(coords[0].size)
+        cells = np.stack(coords, axis=1, dtype=np.int64)
+        cpu.predict(self.vertices.words, self.weights, cells, mode_offsets(self.shape), values)
+        return values
+
+    def to_dense(self, *, limit: int | None = None) -> FloatArray:
+        """Return the whole tensor as an array.
+
+        Parameters
+        ----------
+        limit
+            Most bytes the array may take; by default half of the machine's memory.
+
+        Raises
+        ------
+        DenseTooLargeError
+            When it would take more.
+        """
+        if len(self.shape) > MOST_AXES:
+            raise DenseTooLargeError(
+                f"the model has {len(self.shape)} modes and dense arrays at most {MOST_AXES} axes; "
+                "predict the cells you need with model.predict(coords)"
+            )
+        needed = 8 * math.prod(self.shape)
+        allowed = _half_of_memory() if limit is None else limit
+        if needed > allowed:
+            raise DenseTooLargeError(
+                f"the dense tensor of shape {self.shape} takes {Decimal(needed):.3g} bytes and "
+                f"at most {allowed:.3g} are allowed; predict the cells you need with "
+                "model.predict(coords), or raise the limit with to_dense(limit=...)"
+            )
+        dense = np.zeros(self.shape)
+        for box in self:
+            dense[np.ix_(*box.indices)] += box.weight
+        return dense
+
+
+def build_model(flags: FlagArray, weights: FloatArray, *, shape: Shape, radius: float) -> Model:
+    """Return a model without empty terms, equal vertices merged, the largest weight first.
+
+    Parameters
+    ----------
+    flags
+        (k, sum(shape)) zeros and ones.
+    weights
+        (k,) in the units of the data.
+    """
+    if flags.shape[1] != sum(shape):
+        raise CoordinateError(
+            f"vertices have {flags.shape[1]} flags; shape {shape} needs {sum(shape)}"
+        )
+    packed = np.packbits(flags, axis=1)
+    merged: dict[bytes, int] = {}
+    total = np.zeros(len(flags))
+    for row, weight in enumerate(weights.tolist()):
+        total[merged.setdefault(packed[row].tobytes(), row)] += weight
+    empty = _covers_nothing(flags, shape)
+    keep = [row for row in merged.values() if total[row] != 0.0 and not empty[row]]
+    keep.sort(key=lambda row: -total[row])
+    return Model(radius=radius, weights=total[keep], vertices=pack_vertices(flags[keep], shape))
+
+
+def _covers_nothing(flags: FlagArray, shape: Shape) -> AnyArray:
+    """Say which vertices are the zero vertex in some mode, and so cover no cell."""
+    starts = np.concatenate(([0], np.cumsum(shape)[:-1]))
+    nothing: AnyArray = (np.maximum.reduceat(flags, starts, axis=1) == 0).any(axis=1)
+    return nothing
+
+
+def _half_of_memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (AttributeError, ValueError, OSError):
+        return 2**32

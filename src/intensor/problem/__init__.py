@@ -1,0 +1,1 @@
+"""Second stage: the polytope, its vertices and the objective over them."""

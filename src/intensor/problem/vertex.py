@@ -1,0 +1,102 @@
+"""Vertices of the polytope as bits.
+
+A vertex ("box") is one 0-1 vector per mode; laid end to end they are ``sum(shape)``
+flags. Many vertices together are kept transposed: for every index of every mode, one bit
+per vertex. The membership of a cell in 64 vertices is then the AND of p words.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from intensor.arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape, WordArray
+
+__all__ = ["Vertices", "membership", "mode_offsets", "mode_slices", "pack_vertices"]
+
+
+def mode_offsets(shape: Shape) -> IndexArray:
+    """Return where each mode begins in the flags, and their length at the end."""
+    return np.concatenate(([0], np.cumsum(shape))).astype(np.int64)
+
+
+def mode_slices(shape: Shape) -> list[slice]:
+    """Return the part of the flags that belongs to each mode."""
+    ends = mode_offsets(shape).tolist()
+    return [slice(low, high) for low, high in itertools.pairwise(ends)]
+
+
+def membership(flags: FlagArray, coords: Sequence[AnyArray], shape: Shape) -> FlagArray:
+    """Return (u,) ones for the cells inside a vertex, zeros for the others."""
+    inside = np.ones(coords[0].shape[0], dtype=np.uint8)
+    for part, column in zip(mode_slices(shape), coords, strict=True):
+        inside &= flags[part][column]
+    return inside
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Vertices:
+    """A list of vertices, one bit per vertex, mode and index.
+
+    Attributes
+    ----------
+    shape
+        Lengths of the modes.
+    count
+        Number of vertices, k.
+    words
+        (sum(shape), ceil(k / 64)) uint64: bit ``i % 64`` of word ``i // 64`` says whether
+        vertex i is on at that index.
+    """
+
+    shape: Shape
+    count: int
+    words: WordArray
+
+    def __len__(self) -> int:
+        return self.count
+
+    def flags(self) -> FlagArray:
+        """Return the vertices as (k, sum(shape)) zeros and ones."""
+        little_endian = self.words.astype("<u8", copy=False)
+        as_bytes = np.ascontiguousarray(little_endian).view(np.uint8)
+        bits = np.unpackbits(as_bytes, axis=1, bitorder="little", count=self.count)
+        return np.ascontiguousarray(bits.T)
+
+    def box(self, index: int) -> tuple[IndexArray, ...]:
+        """Return the indices that vertex ``index`` switches on, mode by mode."""
+        word, bit = divmod(range(self.count)[index], 64)
+        column = (self.words[:, word] >> np.uint64(bit)) & np.uint64(1)
+        return tuple(np.flatnonzero(column[part]) for part in mode_slices(self.shape))
+
+    def overlaps(self, other: Vertices) -> FloatArray:
+        """Return the (k, other.k) numbers of tensor cells that two vertices share.
+
+        The count is a product over modes, so no cell is ever visited.
+        """
+        mine, theirs = self.flags(), other.flags()
+        shared = np.ones((len(self), len(other)))
+        for part in mode_slices(self.shape):
+            shared *= mine[:, part].astype(np.float64) @ theirs[:, part].astype(np.float64).T
+        return shared
+
+
+def pack_vertices(flags: FlagArray, shape: Shape) -> Vertices:
+    """Pack (k, sum(shape)) zeros and ones into words.
+
+    Examples
+    --------
+    >>> boxes = pack_vertices(np.array([[1, 0, 0, 1, 1]], dtype=np.uint8), (2, 3))
+    >>> [indices.tolist() for indices in boxes.box(0)]
+    [[0], [1, 2]]
+    """
+    count, length = flags.shape
+    n_words = max(1, -(-count // 64))
+    padded = np.zeros((length, n_words * 64), dtype=np.uint8)
+    padded[:, :count] = flags.T
+    packed = np.packbits(padded, axis=1, bitorder="little")
+    words = packed.view("<u8").astype(np.uint64, copy=False)
+    return Vertices(shape=shape, count=count, words=words)

@@ -1,0 +1,229 @@
+"""Unique cells against a plain dictionary, on random data and on shapes beyond 2^63 cells."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from intensor import errors
+from intensor.data.observations import Observations, observe
+
+
+def by_dict(coords, values):
+    """Group values by cell with a dictionary, cells in lexicographic order."""
+    groups = {}
+    for cell, value in zip(coords, values, strict=True):
+        groups.setdefault(tuple(int(index) for index in cell), []).append(float(value))
+    return dict(sorted(groups.items()))
+
+
+def cells_of(found):
+    return list(zip(*(column.tolist() for column in found.coords), strict=True))
+
+
+def exact_within(groups):
+    """Return the variance within cells in rational arithmetic."""
+    total, n = Fraction(0), 0
+    for values in groups.values():
+        numbers = [Fraction(value) for value in values]
+        mean = sum(numbers) / len(numbers)
+        total += sum((number - mean) ** 2 for number in numbers)
+        n += len(numbers)
+    return total / n
+
+
+def assert_matches(found, coords, values):
+    groups = by_dict(coords, values)
+    assert cells_of(found) == list(groups)
+    assert found.counts.tolist() == [len(group) for group in groups.values()]
+    means = [math.fsum(group) / len(group) for group in groups.values()]
+    largest = max(abs(value) for value in values)
+    np.testing.assert_allclose(found.means, means, rtol=1e-14, atol=1e-15 * largest)
+    square = math.fsum(value**2 for value in values) / len(values)
+    assert found.mean_square == pytest.approx(square, rel=1e-13)
+    assert found.within == pytest.approx(float(exact_within(groups)), rel=1e-9, abs=1e-15 * square)
+    assert found.n == len(values) == found.counts.sum()
+    assert found.n_cells == len(groups)
+
+
+SHAPES = [(4,), (3, 4), (5, 1, 3), (2, 3, 2, 2), (1, 1), (300, 2), (2,) * 8]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("n", [1, 2, 60])
+def test_against_a_dictionary(shape, n):
+    rng = np.random.default_rng([n, *shape])
+    coords = np.stack([rng.integers(0, length, n) for length in shape], axis=1)
+    values = rng.uniform(0.0, 10.0, n)
+    found = observe(coords, values, shape=shape)
+    assert found.shape == shape
+    assert_matches(found, coords, values)
+
+
+@st.composite
+def raw_observations(draw):
+    shape = draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
+    cell = st.tuples(*(st.integers(0, length - 1) for length in shape))
+    value = st.one_of(st.just(0.0), st.floats(1e-3, 1e3))
+    rows = draw(st.lists(st.tuples(cell, value), min_size=1, max_size=30))
+    return tuple(shape), [row[0] for row in rows], [row[1] for row in rows]
+
+
+@settings(derandomize=True, deadline=None, max_examples=150)
+@given(raw_observations())
+def test_any_observations_match_the_dictionary(raw):
+    shape, coords, values = raw
+    assert_matches(observe(coords, values, shape=shape), coords, values)
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(raw_observations(), st.randoms(use_true_random=False))
+def test_the_order_of_observations_does_not_matter(raw, random):
+    shape, coords, values = raw
+    order = list(range(len(values)))
+    random.shuffle(order)
+    first = observe(coords, values, shape=shape)
+    second = observe([coords[i] for i in order], [values[i] for i in order], shape=shape)
+    assert cells_of(first) == cells_of(second)
+    assert first.counts.tolist() == second.counts.tolist()
+    np.testing.assert_allclose(first.means, second.means, rtol=1e-13)
+    np.testing.assert_allclose(first.within, second.within, rtol=1e-9, atol=1e-9)
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(raw_observations())
+def test_the_objective_splits_into_cells_and_a_constant(raw):
+    # The reason for collapsing: sum (y - z)^2 / n = sum counts (mean - z)^2 / n + within.
+    shape, coords, values = raw
+    found = observe(coords, values, shape=shape)
+    z = np.random.default_rng(0).uniform(0.0, 5.0, shape)
+    direct = np.mean((np.array(values) - z[tuple(np.array(coords).T)]) ** 2)
+    residual = found.means - z[found.coords]
+    collapsed = (found.counts * residual**2).sum() / found.n + found.within
+    assert collapsed == pytest.approx(direct, rel=1e-12, abs=1e-12)
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(raw_observations())
+def test_observing_the_means_again_changes_nothing(raw):
+    shape, coords, values = raw
+    first = observe(coords, values, shape=shape)
+    again = observe(np.stack(first.coords, axis=1), first.means, shape=shape)
+    assert cells_of(again) == cells_of(first)
+    assert again.counts.tolist() == [1] * first.n_cells
+    np.testing.assert_array_equal(again.means, first.means)
+    assert again.within == 0.0
+
+
+def test_all_in_one_cell():
+    found = observe([[2, 1]] * 4, [1.0, 3.0, 5.0, 7.0])
+    assert (found.shape, found.n, found.n_cells) == ((3, 2), 4, 1)
+    assert (found.means.tolist(), found.within, found.mean_square) == ([4.0], 5.0, 21.0)
+
+
+@pytest.mark.parametrize("count", [2, 3, 15, 29, 32, 1000])
+def test_equal_values_vary_by_exactly_nothing(count):
+    # The bound of a solve starts at the variance within cells: rounding must not lift it.
+    rng = np.random.default_rng(count)
+    for value in rng.uniform(0.0, 1e6, 20):
+        found = observe(np.zeros((count, 2), dtype=int), np.full(count, value))
+        assert found.means[0] == value
+        assert found.within == 0.0
+
+
+@pytest.mark.parametrize("scale", [1e-60, 1e8, 1e60])
+def test_the_variance_survives_scale_and_offset(scale):
+    rng = np.random.default_rng(1)
+    coords = rng.integers(0, 2, (40, 2))
+    values = scale * (1.0 + 1e-6 * rng.uniform(size=40))
+    found = observe(coords, values)
+    expected = exact_within(by_dict(coords, values))
+    assert found.within == pytest.approx(float(expected), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("length", "kind"),
+    [
+        (1, np.uint8),
+        (255, np.uint8),
+        (256, np.uint8),
+        (257, np.uint16),
+        (65536, np.uint16),
+        (65537, np.uint32),
+        (2**31 - 6, np.uint32),
+    ],
+)
+def test_each_mode_has_the_smallest_type(length, kind):
+    coords = [[0, length - 1, 1], [2, 0, 0], [1, length // 2, 1]]
+    found = observe(coords, [1.0, 2.0, 3.0], shape=(3, length, 2))
+    assert [column.dtype for column in found.coords] == [np.uint8, kind, np.uint8]
+    assert cells_of(found) == sorted(tuple(cell) for cell in coords)
+
+
+@pytest.mark.parametrize("lowest", [0, 990])
+def test_a_shape_with_more_than_2_to_the_63_cells(lowest):
+    shape = (1000,) * 12
+    assert math.prod(shape) > 2**63
+    rng = np.random.default_rng(lowest)
+    distinct = rng.integers(lowest, 1000, (400, 12))
+    # Near twins differ in one mode only, also across the border between two folded keys.
+    twins = distinct[:12].copy()
+    twins[np.arange(12), np.arange(12)] = lowest + (twins[np.arange(12), np.arange(12)] + 1) % 10
+    pool = np.concatenate((distinct, twins))
+    coords = pool[rng.integers(0, len(pool), 3000)]
+    values = rng.uniform(size=3000)
+    found = observe(coords, values, shape=shape)
+    assert found.n_cells < 3000
+    assert_matches(found, coords, values)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (2**29, 2**29, 2**5),  # 2^63 cells: one too many for one key
+        (2**29, 2**29, 2**5 - 1),
+        (2**30, 2**29, 3, 3),
+        (3, 2**29, 2**30, 2**28),
+        (2, 2**29, 2**29, 2**29),
+    ],
+)
+def test_cells_are_told_apart_at_the_edge_of_int64(shape):
+    corners = (
+        np.array(np.meshgrid(*[(0, length - 1) for length in shape])).reshape(len(shape), -1).T
+    )
+    coords = np.concatenate((corners, corners[::-1]))
+    values = np.arange(len(coords), dtype=float)
+    assert_matches(observe(coords, values, shape=shape), coords, values)
+
+
+def test_the_shape_is_the_smallest_that_holds_the_data():
+    found = observe([[4, 0, 2], [1, 0, 6]], [1.0, 2.0])
+    assert found.shape == (5, 1, 7)
+    assert observe([[4, 0, 2]], [1.0], shape=(9, 9, 9)).shape == (9, 9, 9)
+
+
+def test_negative_values_only_on_demand():
+    with pytest.raises(errors.NegativeValueError, match=r"values\[1\] is -2"):
+        observe([[0], [1]], [1.0, -2.0])
+    assert observe([[0], [1]], [1.0, -2.0], allow_negative=True).means.tolist() == [1.0, -2.0]
+
+
+@pytest.mark.parametrize("layout", ["C", "F"])
+def test_what_was_passed_in_is_left_alone(layout):
+    coords = np.array([[3, 1], [0, 2], [3, 1]], order=layout)
+    values = np.array([1.0, 2.0, 5.0])
+    coords.flags.writeable = values.flags.writeable = False
+    found = observe(coords, values)
+    assert found.means.tolist() == [2.0, 3.0]
+    assert not any(np.shares_memory(coords, column) for column in found.coords)
+    assert not np.shares_memory(values, found.means)
+
+
+def test_observations_are_frozen():
+    found = observe([[0]], [1.0])
+    assert isinstance(found, Observations)
+    with pytest.raises(AttributeError):
+        found.n = 3

@@ -1,0 +1,48 @@
+"""Small named problems and independent ways to their optimum."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from scipy.optimize import nnls
+
+import intensor
+from intensor.data.observations import observe
+
+
+def all_vertices(shape):
+    """Return every vertex as flags, (2^sum(shape), sum(shape))."""
+    return np.array(list(itertools.product((0, 1), repeat=sum(shape))), dtype=np.uint8)
+
+
+def distinct_rows(shape, coords):
+    """Return the distinct vertices over the given cells, as rows of zeros and ones."""
+    starts = np.concatenate(([0], np.cumsum(shape)))[:-1]
+    flags = all_vertices(shape)
+    rows = np.ones((len(flags), len(coords)), dtype=np.uint8)
+    for mode, start in enumerate(starts):
+        rows &= flags[:, start + coords[:, mode]]
+    return np.unique(rows, axis=0)
+
+
+def optimum(shape, coords, values, radius):
+    """Return the least objective over the polytope, by nonnegative least squares.
+
+    Over weights w >= 0 that sum to 1 the residual ``Mw - t`` is ``(M - t1')w``. Minimising
+    ``|(M - t1')w|^2 + (1'w - 1)^2`` over all w >= 0 gives the same w up to its length: for
+    w = s u with u in the simplex the best s leaves a value that grows with ``|(M - t1')u|``.
+    """
+    cells = observe(coords, values, shape=shape, allow_negative=True)
+    where = np.stack(cells.coords, axis=1).astype(int)
+    rows = distinct_rows(shape, where).astype(float)
+    root = np.sqrt(cells.counts / cells.n)
+    matrix = (rows * root).T - (root * cells.means / radius)[:, np.newaxis]
+    bordered = np.vstack((matrix, np.ones(len(rows))))
+    weights, _ = nnls(bordered, np.append(np.zeros(len(matrix)), 1.0), maxiter=10**5)
+    weights /= weights.sum()
+    return float(np.sum((matrix @ weights) ** 2)) * radius**2 + cells.within
+
+
+def noisy(shape, n, rep, noise=0.2):
+    return intensor.planted(shape, n, rep, noise=noise)
