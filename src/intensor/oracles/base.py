@@ -1,0 +1,88 @@
+"""What an oracle is: costs in, a vertex and a lower bound out.
+
+The problem of every oracle: given one cost per observed cell, find the vertex whose cells
+cost least in sum.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+from intensor.arrays import FlagArray, FloatArray
+from intensor.budget import Budget
+
+__all__ = ["Answer", "Goal", "Oracle"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Answer:
+    """A vertex with what is known about it.
+
+    Attributes
+    ----------
+    flags
+        (sum(shape),) the vertex, 0 or 1 per index.
+    value
+        Its cost.
+    bound
+        A number that no vertex's cost is below; minus infinity when nothing is proven.
+    source
+        Which oracle gave the answer, in a word.
+    """
+
+    flags: FlagArray
+    value: float
+    bound: float = -math.inf
+    source: str
+
+    @property
+    def proven(self) -> bool:
+        """Whether the bound was proven (possibly not tight)."""
+        return self.bound > -math.inf
+
+
+@dataclass(slots=True, kw_only=True)
+class Goal:
+    """When an answer is good enough (weak separation).
+
+    A vertex v is good enough when ``<c, x - v> > phi``. ``phi`` is half of what is known of
+    the primal gap, so it falls as the oracle's bound rises.
+    """
+
+    product: float
+    phi: float = math.inf
+
+    def reached(self, value: float, bound: float) -> bool:
+        """Take in an incumbent's value and a proven bound; say whether the oracle may stop."""
+        self.phi = min(self.phi, (self.product - bound) / 2.0)
+        return self.product - value > self.phi
+
+
+class Oracle(Protocol):
+    """Finds a vertex of small cost and may prove how much smaller any other could be."""
+
+    def minimise(
+        self,
+        costs: FloatArray,
+        *,
+        goal: Goal | None = None,
+        incumbent: FlagArray | None = None,
+        budget: Budget | None = None,
+    ) -> Answer:
+        """Look for the vertex of least total cost over the observed cells.
+
+        Parameters
+        ----------
+        costs
+            (u,) one cost per cell of the observations the oracle was built for.
+        goal
+            Stop early once it is reached; None asks for the minimum.
+        incumbent
+            A vertex to start from, worth having only when it is good.
+        budget
+            When to stop regardless; the answer is then the best so far with the best bound
+            proven so far.
+        """
+        ...

@@ -1,0 +1,72 @@
+"""What passes between the integer-programming oracle and a solver, whichever it is."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from intensor.arrays import FlagArray, FloatArray
+from intensor.errors import SolverUnavailableError
+from intensor.oracles.mip.formulation import Formulation
+from intensor.oracles.mip.watch import Watch
+
+__all__ = ["MipReply", "MipSolver", "import_solver"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MipReply:
+    """What a solver came back with.
+
+    Attributes
+    ----------
+    theta
+        (n_flags,) flags of the best solution up to the solver's tolerances; None without one.
+    bound
+        The solver's dual bound in the units of the costs it was given.
+    """
+
+    theta: FloatArray | None
+    bound: float
+
+
+class MipSolver(Protocol):
+    """One outside solver, set to search on until nothing better can exist.
+
+    Attributes
+    ----------
+    name
+        What users call it.
+    tolerance
+        The feasibility, integrality and optimality tolerance it works to.
+    """
+
+    name: str
+    tolerance: float
+
+    def load(self, formulation: Formulation) -> None:
+        """Take a formulation in place of any earlier one."""
+        ...
+
+    def minimise(self, costs: FloatArray, *, watch: Watch, incumbent: FlagArray | None) -> MipReply:
+        """Solve the loaded model for new costs; earlier calls must leave no trace.
+
+        Parameters
+        ----------
+        costs
+            (u,) one cost per cell, of largest size 1.
+        watch
+            Asked as often as the solver allows; has the time limit.
+        incumbent
+            A vertex to start from.
+        """
+        ...
+
+
+def import_solver(module: str, *, install: str) -> Any:
+    """Import the package of a solver or say how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        message = f"The package {module} cannot be imported ({error}). Install it: {install}"
+        raise SolverUnavailableError(message) from error

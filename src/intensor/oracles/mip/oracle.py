@@ -1,0 +1,131 @@
+"""The exact oracle that leaves the search to an outside mixed-integer solver.
+
+The solver's word is not taken for more than it is worth: the vertex is evaluated again from
+its flags, and the dual bound is lowered by what the solver's tolerances can hide.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+
+from intensor.arrays import FlagArray, FloatArray
+from intensor.budget import Budget
+from intensor.data.observations import Observations
+from intensor.errors import IntensorError, SolverFailedError
+from intensor.oracles.base import Answer, Goal
+from intensor.oracles.mip.base import MipReply, MipSolver
+from intensor.oracles.mip.formulation import Formulation, formulate
+from intensor.oracles.mip.watch import Watch
+from intensor.oracles.trivial import sum_of_negative, trivial_answer, vertex_cost
+
+__all__ = ["MipOracle", "error_margin"]
+
+_LOG = logging.getLogger(__name__)
+
+
+def error_margin(formulation: Formulation, tolerance: float) -> float:
+    """Return how far a solver's objective or dual bound may be off, for costs of size 1.
+
+    A dual solution that misses feasibility by ``tolerance`` in every column and row
+    overstates the bound by at most that times the ranges of the columns (1 each) and of the
+    rows (at most one per entry). A point that misses by as much moves the objective by no
+    more than that either, and so do the cut-offs, which are of the size of the tolerance.
+    """
+    return 2.0 * tolerance * (formulation.n_columns + formulation.columns.size)
+
+
+class MipOracle:
+    """Finds the vertex of least cost by integer programming.
+
+    Parameters
+    ----------
+    observations
+        The cells the costs belong to.
+    solver
+        Does the search; its model is built at the first call that needs it.
+    """
+
+    def __init__(self, observations: Observations, solver: MipSolver) -> None:
+        self._observations = observations
+        self._solver = solver
+        self._loaded: Formulation | None = None
+
+    def minimise(
+        self,
+        costs: FloatArray,
+        *,
+        goal: Goal | None = None,
+        incumbent: FlagArray | None = None,
+        budget: Budget | None = None,
+    ) -> Answer:
+        """Look for the vertex of least total cost; see ``Oracle.minimise``."""
+        easy = trivial_answer(costs, sum(self._observations.shape))
+        if easy is not None:
+            return easy
+        budget = Budget() if budget is None else budget
+        start = self._start(costs, incumbent)
+        if budget.spent or (goal is not None and goal.reached(start.value, start.bound)):
+            return start
+        return self._search(costs, start, goal=goal, budget=budget)
+
+    def _start(self, costs: FloatArray, incumbent: FlagArray | None) -> Answer:
+        """Return the better of the incumbent and the empty vertex, with the free bound."""
+        flags = np.zeros(sum(self._observations.shape), dtype=np.uint8)
+        value = 0.0
+        if incumbent is not None:
+            cost = vertex_cost(incumbent, costs, self._observations)
+            if cost < value:
+                flags, value = incumbent.copy(), cost
+        bound = sum_of_negative(costs)
+        return Answer(flags=flags, value=value, bound=bound, source=self._solver.name)
+
+    def _search(
+        self, costs: FloatArray, start: Answer, *, goal: Goal | None, budget: Budget
+    ) -> Answer:
+        """Let the solver improve on the start and check what it says."""
+        scale = float(np.abs(costs).max())
+        formulation = formulate(self._observations) if self._loaded is None else self._loaded
+        margin = error_margin(formulation, self._solver.tolerance)
+        watch = Watch(
+            goal, budget, scale=scale, margin=margin, value=start.value, bound=start.bound
+        )
+        incumbent = start.flags if start.value < 0.0 else None
+        reply = self._ask(formulation, costs / scale, watch=watch, incumbent=incumbent)
+
+        flags, value = start.flags, start.value
+        if reply.theta is not None:
+            found = (reply.theta > 0.5).astype(np.uint8)
+            cost = vertex_cost(found, costs, self._observations)
+            if cost < value:
+                flags, value = found, cost
+        name = self._solver.name
+        bound = (reply.bound - margin) * scale
+        if not bound <= value:
+            _LOG.warning("%s puts its bound %g above a vertex of cost %g", name, bound, value)
+            bound = start.bound
+        return Answer(flags=flags, value=value, bound=max(bound, start.bound), source=name)
+
+    def _ask(
+        self,
+        formulation: Formulation,
+        costs: FloatArray,
+        *,
+        watch: Watch,
+        incumbent: FlagArray | None,
+    ) -> MipReply:
+        """Run the solver; whatever it raises comes out as an error of ours."""
+        try:
+            if self._loaded is None:
+                self._solver.load(formulation)
+                self._loaded = formulation
+            with watch:
+                reply = self._solver.minimise(costs, watch=watch, incumbent=incumbent)
+        except BaseException as error:
+            self._loaded = None  # the model may be in any state: build a new one next time
+            if isinstance(error, IntensorError) or not isinstance(error, Exception):
+                raise
+            message = f"The solver {self._solver.name} broke down ({error}). Try another one."
+            raise SolverFailedError(message) from error
+        return reply

@@ -1,0 +1,101 @@
+"""SCIP as the solver behind the integer-programming oracle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from intensor.arrays import FlagArray, FloatArray
+from intensor.oracles.mip.base import MipReply, import_solver
+from intensor.oracles.mip.formulation import Formulation
+from intensor.oracles.mip.watch import Watch
+
+__all__ = ["ScipSolver"]
+
+
+class ScipSolver:
+    """SCIP, one thread, to optimality.
+
+    The model is built anew for every call. SCIP can free the transformed problem and take new
+    costs, but what stays behind doubles the work of the next solve and makes it depend on
+    the calls before.
+    """
+
+    name = "scip"
+    tolerance = 1e-7  # with less, SCIP's LP solver complains on standard error
+
+    def __init__(self) -> None:
+        self._scip = import_solver("pyscipopt", install='pip install "intensor[scip]"')
+
+    def load(self, formulation: Formulation) -> None:
+        """Take the rows."""
+        self._formulation = formulation
+
+    def minimise(self, costs: FloatArray, *, watch: Watch, incumbent: FlagArray | None) -> MipReply:
+        """Build the model with these costs and solve it."""
+        model = self._scip.Model()
+        try:
+            self._configure(model, watch)
+            theta, phi = self._build(model, costs)
+            if incumbent is not None:
+                point = self._formulation.complete(incumbent).tolist()
+                start = model.createOrigSol()
+                for variable, value in zip(theta + phi, point, strict=True):
+                    model.setSolVal(start, variable, value)
+                model.addSol(start)
+            model.setParam("limits/time", min(watch.seconds, model.infinity()))
+            model.optimizeNogil()
+            best = model.getBestSol()
+            flags = None
+            if best is not None:
+                flags = np.array([model.getSolVal(best, variable) for variable in theta])
+            return MipReply(theta=flags, bound=model.getDualbound())
+        finally:
+            model.freeProb()  # not left to the garbage collector: the model is in a cycle
+
+    def _configure(self, model: Any, watch: Watch) -> None:
+        """Keep SCIP quiet, exact and within reach of the watch."""
+        model.hideOutput()
+        model.setParams(
+            {
+                "misc/catchctrlc": False,
+                "lp/threads": 1,
+                "limits/gap": 0.0,
+                "limits/absgap": 0.0,
+                "numerics/feastol": self.tolerance,
+                "numerics/dualfeastol": self.tolerance,
+            }
+        )
+
+        def poll(model: Any, event: Any) -> None:
+            if watch.says_stop(lambda: (model.getPrimalbound(), model.getDualbound())):
+                model.interruptSolve()
+
+        events = self._scip.SCIP_EVENTTYPE
+        model.attachEventHandlerCallback(
+            poll,
+            [
+                events.PRESOLVEROUND,
+                events.BESTSOLFOUND,
+                events.FIRSTLPSOLVED,
+                events.LPSOLVED,
+                events.ROWADDEDSEPA,
+                events.NODESOLVED,
+            ],
+            name="watch",
+        )
+
+    def _build(self, model: Any, costs: FloatArray) -> tuple[list[Any], list[Any]]:
+        """Add columns and rows; return the columns of the flags and of the cells."""
+        rows = self._formulation
+        theta = [model.addVar(vtype="B") for _ in range(rows.n_flags)]
+        phi = [model.addVar(ub=1.0, obj=cost) for cost in costs.tolist()]
+        z = theta + phi
+        columns, coefficients = rows.columns.tolist(), rows.coefficients.tolist()
+        starts, right_sides = rows.starts.tolist(), rows.rhs.tolist()
+        for low, high, rhs in zip(starts[:-1], starts[1:], right_sides, strict=True):
+            entries = zip(columns[low:high], coefficients[low:high], strict=True)
+            left_side = self._scip.quicksum(weight * z[column] for column, weight in entries)
+            model.addCons(left_side <= rhs)
+        return theta, phi

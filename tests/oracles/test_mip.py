@@ -1,0 +1,505 @@
+"""The integer-programming oracle against enumeration, on every solver that is installed."""
+
+import importlib.util
+import os
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from intensor.budget import Budget, listen_for_interrupt
+from intensor.data.observations import observe
+from intensor.errors import SettingError, SolverFailedError, SolverUnavailableError
+from intensor.oracles.base import Goal
+from intensor.oracles.mip import mip_solver
+from intensor.oracles.mip.base import MipReply
+from intensor.oracles.mip.formulation import formulate
+from intensor.oracles.mip.oracle import MipOracle, error_margin
+from intensor.oracles.mip.watch import Watch
+from intensor.oracles.trivial import sum_of_negative, vertex_cost
+from intensor.problem.vertex import membership
+
+MODULES = {"highs": "highspy", "scip": "pyscipopt", "gurobi": "gurobipy"}
+SHAPES = [(3, 4), (3, 3, 3), (2, 3, 2, 2), (1, 4), (5,)]
+
+
+@pytest.fixture(params=MODULES)
+def solver(request):
+    if importlib.util.find_spec(MODULES[request.param]) is None:
+        pytest.skip(f"{MODULES[request.param]} is not installed")
+    return mip_solver(request.param)
+
+
+def random_cells(rng, shape, count):
+    """Observe ``count`` distinct cells of a tensor."""
+    cells = rng.choice(np.prod(shape), count, replace=False)
+    return observe(np.stack(np.unravel_index(cells, shape), axis=1), np.ones(count), shape=shape)
+
+
+def all_vertices(length):
+    return (np.arange(2**length)[:, None] >> np.arange(length) & 1).astype(np.uint8)
+
+
+def least_cost(costs, observations):
+    vertices = all_vertices(sum(observations.shape))
+    return min(vertex_cost(flags, costs, observations) for flags in vertices)
+
+
+def good_vertex(rng, costs, observations):
+    """Return the best of many descents that go round the modes: an upper bound on the minimum."""
+    best = np.zeros(sum(observations.shape), dtype=np.uint8)
+    ends = np.cumsum((0, *observations.shape))
+    for _ in range(30):
+        flags = rng.integers(0, 2, size=best.size).astype(np.uint8)
+        for _ in range(10):
+            for mode, indices in enumerate(observations.coords):
+                flags[ends[mode] : ends[mode + 1]] = 1
+                inside = membership(flags, observations.coords, observations.shape).view(bool)
+                gains = np.bincount(
+                    indices[inside], costs[inside], minlength=observations.shape[mode]
+                )
+                flags[ends[mode] : ends[mode + 1]] = gains < 0.0
+        if vertex_cost(flags, costs, observations) < vertex_cost(best, costs, observations):
+            best = flags.copy()
+    return best
+
+
+def hard_problem():
+    """Return cells and costs that keep every solver busy for many seconds."""
+    rng = np.random.default_rng(11)
+    observations = random_cells(rng, (16, 16, 16), 500)
+    return observations, rng.normal(size=500)
+
+
+def assert_consistent(answer, costs, observations):
+    """Check what must hold of every answer, optimal or not."""
+    assert answer.value == vertex_cost(answer.flags, costs, observations)
+    assert sum_of_negative(costs) <= answer.bound <= answer.value <= 0.0
+
+
+def assert_optimal(answer, costs, observations, solver):
+    least = least_cost(costs, observations)
+    margin = error_margin(formulate(observations), solver.tolerance) * np.abs(costs).max()
+    assert_consistent(answer, costs, observations)
+    assert answer.bound <= least <= answer.value
+    assert answer.value - least <= margin
+    assert least - answer.bound <= 2.0 * margin
+
+
+# --- the formulation
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 2, 2)])
+def test_rows_leave_every_cell_one_value(shape):
+    observations = random_cells(np.random.default_rng(0), shape, np.prod(shape) - 1)
+    rows = formulate(observations)
+    matrix = csr_array(
+        (rows.coefficients, rows.columns, rows.starts), shape=(rows.n_rows, rows.n_columns)
+    )
+    for flags in all_vertices(sum(shape)):
+        point = rows.complete(flags)
+        inside = membership(flags, observations.coords, observations.shape)
+        assert point[rows.n_flags :].tolist() == inside.tolist()
+        assert np.all(matrix @ point <= rows.rhs)
+        for cell in range(rows.n_flags, rows.n_columns):
+            for value in (0.25, 1.0 - point[cell]):
+                other = point.copy()
+                other[cell] = value
+                assert np.any(matrix @ other > rows.rhs)
+
+
+# --- optimal answers
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_agrees_with_enumeration(solver, shape):
+    rng = np.random.default_rng(len(shape))
+    for share in (0.7, 1.0):
+        observations = random_cells(rng, shape, max(2, int(share * np.prod(shape))))
+        oracle = MipOracle(observations, solver)
+        for scale in (1.0, 1e-9, 1e6):
+            costs = scale * rng.normal(size=observations.n_cells)
+            assert_optimal(oracle.minimise(costs), costs, observations, solver)
+
+
+def test_agrees_with_enumeration_on_uneven_and_tied_costs(solver):
+    rng = np.random.default_rng(7)
+    observations = random_cells(rng, (3, 3, 3), 24)
+    oracle = MipOracle(observations, solver)
+    for _ in range(4):
+        uneven = rng.normal(size=24) * 10.0 ** rng.uniform(-9, 3, size=24)
+        assert_optimal(oracle.minimise(uneven), uneven, observations, solver)
+        tied = rng.integers(-2, 3, size=24).astype(np.float64)
+        assert_optimal(oracle.minimise(tied), tied, observations, solver)
+
+
+def test_incumbents_good_and_bad_do_not_change_the_answer(solver):
+    rng = np.random.default_rng(8)
+    observations = random_cells(rng, (3, 3, 3), 24)
+    oracle = MipOracle(observations, solver)
+    for costs in rng.normal(size=(3, 24)):
+        best = oracle.minimise(costs)
+        for incumbent in (best.flags, *rng.integers(0, 2, size=(2, 9)).astype(np.uint8)):
+            before = incumbent.copy()
+            answer = oracle.minimise(costs, incumbent=incumbent)
+            assert_optimal(answer, costs, observations, solver)
+            assert np.array_equal(incumbent, before)
+
+
+def test_the_incumbent_reaches_the_solver_for_one_call(solver):
+    observations, costs = hard_problem()
+    known = good_vertex(np.random.default_rng(0), costs, observations)
+    solver.load(formulate(observations))
+
+    def cost_found(seconds, incumbent):
+        watch = Watch(None, Budget(seconds), scale=1.0, margin=0.0, value=0.0, bound=-np.inf)
+        reply = solver.minimise(costs / np.abs(costs).max(), watch=watch, incumbent=incumbent)
+        if reply.theta is None:
+            return 0.0
+        return vertex_cost((reply.theta > 0.5).astype(np.uint8), costs, observations)
+
+    known_cost = vertex_cost(known, costs, observations)
+    assert cost_found(0.5, known) <= known_cost
+    assert cost_found(0.1, None) > known_cost
+
+
+def test_a_call_stopped_early_leaves_no_trace(solver):
+    rng = np.random.default_rng(9)
+    observations = random_cells(rng, (5, 5, 5), 60)
+    first_costs, costs = rng.normal(size=(2, 60))
+    oracle = MipOracle(observations, solver)
+    first = oracle.minimise(first_costs, goal=Goal(product=0.0, phi=1e-6))
+    assert first.value < -1e-6
+    assert first.bound < first.value - 0.1, "the goal should have stopped the search"
+    answer = oracle.minimise(costs)
+    fresh = MipOracle(observations, mip_solver(solver.name)).minimise(costs)
+    assert answer.value == fresh.value
+    assert answer.bound == fresh.bound
+    assert answer.value - answer.bound < 1e-3
+
+
+def test_solvers_write_nothing(solver, capfd):
+    rng = np.random.default_rng(10)
+    observations = random_cells(rng, (4, 4, 4), 40)
+    MipOracle(observations, solver).minimise(rng.normal(size=40))
+    assert capfd.readouterr() == ("", "")
+
+
+# --- early ends
+
+
+@pytest.mark.parametrize("share", [0.3, 0.9])
+def test_a_goal_ends_the_search_with_a_vertex_that_meets_it(solver, share):
+    rng = np.random.default_rng(12)
+    observations = random_cells(rng, (3, 3, 3), 24)
+    oracle = MipOracle(observations, solver)
+    for scale in (1.0, 1e-6):
+        costs = scale * rng.normal(size=24)
+        least = least_cost(costs, observations)
+        goal = Goal(product=0.1 * scale, phi=-share * least)
+        answer = oracle.minimise(costs, goal=goal)
+        assert_consistent(answer, costs, observations)
+        assert goal.product - answer.value > goal.phi
+        assert answer.bound <= least
+
+
+def test_an_easy_goal_saves_a_hard_search(solver):
+    observations, costs = hard_problem()
+    oracle = MipOracle(observations, solver)
+    goal = Goal(product=0.0, phi=0.5)
+    begin = time.perf_counter()
+    answer = oracle.minimise(costs, goal=goal, budget=Budget(20.0))
+    assert time.perf_counter() - begin < 5.0
+    assert_consistent(answer, costs, observations)
+    assert goal.product - answer.value > goal.phi
+
+
+def test_a_goal_out_of_reach_asks_for_the_minimum(solver):
+    rng = np.random.default_rng(13)
+    observations = random_cells(rng, (3, 3, 3), 24)
+    costs = rng.normal(size=24)
+    goal = Goal(product=least_cost(costs, observations) - 1.0)
+    answer = MipOracle(observations, solver).minimise(costs, goal=goal)
+    assert_optimal(answer, costs, observations, solver)
+
+
+def test_a_short_budget_is_kept(solver):
+    observations, costs = hard_problem()
+    known = good_vertex(np.random.default_rng(0), costs, observations)
+    oracle = MipOracle(observations, solver)
+    for seconds in (0.02, 1.0):
+        begin = time.perf_counter()
+        answer = oracle.minimise(costs, budget=Budget(seconds))
+        assert time.perf_counter() - begin < seconds + 1.0
+        assert_consistent(answer, costs, observations)
+        assert answer.bound <= vertex_cost(known, costs, observations)
+    assert answer.bound > 0.9 * sum_of_negative(costs), "a second should prove something"
+    warm = oracle.minimise(costs, incumbent=known, budget=Budget(0.2))
+    assert warm.value <= vertex_cost(known, costs, observations)
+
+
+def test_a_spent_budget_or_a_good_incumbent_needs_no_solver():
+    observations, costs = hard_problem()
+    known = good_vertex(np.random.default_rng(0), costs, observations)
+    oracle = MipOracle(observations, Untouchable())
+    budget = Budget()
+    budget.interrupted = True
+    assert not oracle.minimise(costs, budget=budget).flags.any()
+    answer = oracle.minimise(costs, budget=budget, incumbent=known)
+    assert np.array_equal(answer.flags, known)
+    assert_consistent(answer, costs, observations)
+    answer = oracle.minimise(costs, goal=Goal(product=0.0, phi=1.0), incumbent=known)
+    assert np.array_equal(answer.flags, known)
+    with pytest.raises(SolverFailedError):
+        oracle.minimise(costs, incumbent=known)
+
+
+# --- Ctrl-C
+
+
+def interrupt_after(seconds):
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    return timer
+
+
+def test_ctrl_c_ends_the_search_in_good_order(solver):
+    observations, costs = hard_problem()
+    oracle = MipOracle(observations, solver)
+    budget = Budget(20.0)
+    with listen_for_interrupt(budget):
+        timer = interrupt_after(0.5)
+        begin = time.perf_counter()
+        answer = oracle.minimise(costs, budget=budget)
+        seconds = time.perf_counter() - begin
+        timer.join()
+    assert budget.interrupted
+    assert 0.4 < seconds < 2.5
+    assert_consistent(answer, costs, observations)
+
+
+def test_ctrl_c_without_a_listener_is_a_keyboard_interrupt(solver):
+    observations, costs = hard_problem()
+    oracle = MipOracle(observations, solver)
+    handler = signal.getsignal(signal.SIGINT)
+    timer = interrupt_after(0.3)
+    with pytest.raises(KeyboardInterrupt):
+        oracle.minimise(costs, budget=Budget(20.0))
+    timer.join()
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert_consistent(oracle.minimise(costs, budget=Budget(0.1)), costs, observations)
+
+
+def test_ctrl_c_that_gurobi_keeps_to_itself_counts():
+    pytest.importorskip("gurobipy")
+    observations, costs = hard_problem()
+    oracle = MipOracle(observations, mip_solver("gurobi"))
+    budget = Budget(20.0)
+    worker = threading.Thread(target=oracle.minimise, args=(costs,), kwargs={"budget": budget})
+    with listen_for_interrupt(Budget()):
+        worker.start()
+        timer = interrupt_after(0.3)
+        worker.join(5.0)
+        timer.join()
+    assert not worker.is_alive()
+    assert budget.interrupted
+
+
+# --- what goes wrong
+
+
+class Untouchable:
+    """A solver that must not be needed."""
+
+    name = "untouchable"
+    tolerance = 0.0
+
+    def load(self, formulation):
+        raise AssertionError("the solver was asked")
+
+    def minimise(self, costs, *, watch, incumbent):
+        raise AssertionError("the solver was asked")
+
+
+class Scripted:
+    """A solver that returns or raises what it is told."""
+
+    name = "scripted"
+    tolerance = 1e-6
+
+    def __init__(self, *replies):
+        self.replies = list(replies)
+        self.loads = 0
+        self.costs = []
+
+    def load(self, formulation):
+        self.loads += 1
+
+    def minimise(self, costs, *, watch, incumbent):
+        self.costs.append(costs)
+        reply = self.replies.pop(0)
+        if isinstance(reply, BaseException):
+            raise reply
+        return reply
+
+
+@pytest.fixture(scope="module")
+def million():
+    cells = np.stack(np.unravel_index(np.arange(10**6), (100, 100, 100)), axis=1)
+    return observe(cells, np.ones(10**6))
+
+
+@pytest.mark.parametrize(("sign", "flag"), [(1.0, 0), (-1.0, 1)])
+def test_costs_of_one_sign_never_load_a_model(million, sign, flag):
+    costs = sign * np.random.default_rng(0).random(10**6)
+    begin = time.perf_counter()
+    answer = MipOracle(million, Untouchable()).minimise(costs)
+    assert time.perf_counter() - begin < 1.0
+    assert np.all(answer.flags == flag)
+    assert answer.bound <= answer.value == vertex_cost(answer.flags, costs, million)
+
+
+def small_problem():
+    observations = observe([[0, 0], [0, 1], [1, 1]], [1.0] * 3)
+    return observations, np.array([-4.0, 1.0, 2.0])
+
+
+def test_the_vertex_is_evaluated_and_the_bound_lowered():
+    observations, costs = small_problem()
+    theta = np.array([1.0 - 1e-7, 1e-7, 0.9, 0.4])
+    fake = Scripted(MipReply(theta=theta, bound=-1.0))
+    answer = MipOracle(observations, fake).minimise(costs)
+    assert fake.costs[0].tolist() == [-1.0, 0.25, 0.5]
+    assert answer.flags.tolist() == [1, 0, 1, 0]
+    assert answer.value == -4.0
+    assert answer.bound == max(
+        4.0 * (-1.0 - error_margin(formulate(observations), 1e-6)), sum_of_negative(costs)
+    )
+
+
+@pytest.mark.parametrize("bound", [-0.5, np.inf, np.nan])
+def test_a_bound_above_a_vertex_is_not_believed(bound, caplog):
+    observations, costs = small_problem()
+    fake = Scripted(MipReply(theta=np.array([1.0, 0.0, 1.0, 0.0]), bound=bound))
+    answer = MipOracle(observations, fake).minimise(costs)
+    assert answer.bound == sum_of_negative(costs)
+    assert "above a vertex" in caplog.text
+
+
+def test_no_solution_leaves_the_incumbent():
+    observations, costs = small_problem()
+    incumbent = np.array([1, 0, 1, 1], dtype=np.uint8)
+    nothing = MipReply(theta=None, bound=-np.inf)
+    oracle = MipOracle(observations, Scripted(nothing, nothing))
+    assert oracle.minimise(costs, incumbent=incumbent).flags.tolist() == incumbent.tolist()
+    answer = oracle.minimise(costs)
+    assert (answer.flags.any(), answer.value) == (False, 0.0)
+    assert answer.bound == sum_of_negative(costs)
+
+
+def test_a_breakdown_is_our_error_and_the_model_is_built_again():
+    observations, costs = small_problem()
+    fine = MipReply(theta=np.array([1.0, 0.0, 1.0, 0.0]), bound=-1.0)
+    fake = Scripted(fine, fine, ZeroDivisionError("oops"), fine)
+    oracle = MipOracle(observations, fake)
+    oracle.minimise(costs)
+    oracle.minimise(costs)
+    assert fake.loads == 1
+    with pytest.raises(SolverFailedError, match=r"scripted.*oops") as caught:
+        oracle.minimise(costs)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    assert oracle.minimise(costs).value == -4.0
+    assert fake.loads == 2
+
+
+def test_our_own_errors_and_interrupts_pass_through():
+    observations, costs = small_problem()
+    unlicensed = SolverUnavailableError("no licence")
+    oracle = MipOracle(observations, Scripted(unlicensed, KeyboardInterrupt()))
+    with pytest.raises(SolverUnavailableError, match="no licence"):
+        oracle.minimise(costs)
+    with pytest.raises(KeyboardInterrupt):
+        oracle.minimise(costs)
+
+
+class BrokenGoal(Goal):
+    """A goal that fails once the solver asks."""
+
+    def reached(self, value, bound):
+        if value == 0.0:
+            return False
+        raise ZeroDivisionError("broken goal")
+
+
+def test_an_error_in_the_callback_comes_out(solver):
+    observations, costs = hard_problem()
+    begin = time.perf_counter()
+    with pytest.raises(SolverFailedError) as caught:
+        MipOracle(observations, solver).minimise(
+            costs, goal=BrokenGoal(product=0.0), budget=Budget(20.0)
+        )
+    assert time.perf_counter() - begin < 5.0
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_the_watch_asks_the_goal_in_its_own_units():
+    goal = Goal(product=0.0, phi=30.0)
+    watch = Watch(goal, Budget(), scale=10.0, margin=0.5, value=-1.0, bound=-100.0)
+    assert not watch.says_stop()
+    assert not watch.says_stop(lambda: (np.inf, -np.inf))
+    assert not watch.says_stop(lambda: (-3.4, -7.5)), "3.4 less the margin is below 3"
+    assert watch.says_stop(lambda: (-3.6, -7.5))
+    assert goal.phi == 30.0, "half of 7.5 plus the margin is above 3"
+    assert not watch.says_stop(lambda: (-2.0, -4.5))
+    assert goal.phi == 25.0
+    assert not watch.says_stop(lambda: (-2.0, np.inf)), "no bound can be above a vertex's cost"
+    assert goal.phi == 25.0
+
+
+def test_an_unknown_solver_is_a_setting_error():
+    with pytest.raises(SettingError, match=r"cplex.*highs.*scip.*gurobi"):
+        mip_solver("cplex")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_missing_package_says_what_to_install(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, MODULES[name], None)
+    install = {"highs": "highspy"}.get(name, f'"intensor[{name}]"')
+    with pytest.raises(SolverUnavailableError) as caught:
+        mip_solver(name)
+    assert f"pip install {install}" in str(caught.value)
+
+
+def test_a_licence_that_is_too_small_is_told_from_a_breakdown():
+    pytest.importorskip("gurobipy")
+    rng = np.random.default_rng(14)
+    observations = random_cells(rng, (12, 12, 12), 600)
+    oracle = MipOracle(observations, mip_solver("gurobi"))
+    try:
+        oracle.minimise(rng.normal(size=600), budget=Budget(0.2))
+    except SolverUnavailableError as error:
+        message = str(error)
+    else:
+        pytest.skip("this licence has no size limit")
+    assert "2400 rows" in message
+
+
+def test_highs_elsewhere_keeps_its_threads():
+    highspy = pytest.importorskip("highspy")
+    rng = np.random.default_rng(15)
+    observations = random_cells(rng, (3, 3, 3), 24)
+
+    def solve_with_two_threads():
+        other = highspy.Highs()
+        other.setOptionValue("output_flag", False)
+        other.setOptionValue("threads", 2)
+        other.addVar(0.0, 1.0)
+        return other.run()
+
+    assert solve_with_two_threads() == highspy.HighsStatus.kOk
+    MipOracle(observations, mip_solver("highs")).minimise(rng.normal(size=24))
+    assert solve_with_two_threads() == highspy.HighsStatus.kOk
