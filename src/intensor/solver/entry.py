@@ -1,0 +1,115 @@
+"""The front door of the solver: raw observations in, a result out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from intensor.budget import Budget, listen_for_interrupt
+from intensor.checks import warn_above_radius
+from intensor.data.observations import observe
+from intensor.errors import SettingError
+from intensor.oracles.cascade import exact_oracle
+from intensor.solver.loop import Callback, run
+from intensor.solver.result import Result
+from intensor.solver.settings import check_settings
+from intensor.solver.variants import find_version
+
+__all__ = ["solve"]
+
+
+def solve(
+    coords: ArrayLike,
+    values: ArrayLike,
+    *,
+    shape: Iterable[int] | None = None,
+    radius: float,
+    version: int | str = "fast",
+    tol: float = 0.0,
+    rtol: float = 1e-6,
+    max_iterations: int | None = None,
+    time_limit: float | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    exact: str = "auto",
+    allow_negative: bool = False,
+    callback: Callback | None = None,
+) -> Result:
+    """Complete a nonnegative tensor from some of its entries, with a proven gap.
+
+    Minimises the mean squared error on the observations over all tensors whose gauge norm is
+    at most ``radius``: the sums of 0-1 boxes with nonnegative weights that add up to at most
+    ``radius``.
+
+    Parameters
+    ----------
+    coords
+        (n, p) integers counted from 0, a row per observation; cells may repeat.
+    values
+        (n,) the observed values, nonnegative.
+    shape
+        Mode lengths; by default the smallest shape that holds the coordinates.
+    radius
+        Bound on the gauge norm, in the units of the values. No prediction exceeds it.
+    version
+        "fast", or a row 0-10 of the paper's table of variants (which the paper ran with
+        ``tol=1e-4, rtol=0``).
+    tol, rtol
+        Stop when the proven gap is at most ``max(tol, rtol * mean(values**2))``.
+    max_iterations, time_limit
+        Stop after so many iterations or seconds, with what has been reached.
+    seed
+        Of the random starts; the same seed gives the same result.
+    threads
+        Use at most so many threads, by default one per core; the result does not depend on it.
+    exact
+        The exact oracle that proves bounds: "enumeration", "highs", "scip", "gurobi", or "off"
+        (no bound beyond the free one). "auto" enumerates where that is cheap; where it is not,
+        versions 0-10 use HiGHS, and "fast" none.
+    allow_negative
+        Fit negative values too (the model stays nonnegative).
+    callback
+        Called with a ``Progress`` after every iteration; returning False stops the solve.
+
+    Returns
+    -------
+    Result
+        With ``status``, ``objective``, ``bound``, ``gap``, ``model`` and more. Ctrl-C ends
+        the solve with the best model so far and status INTERRUPTED.
+
+    Examples
+    --------
+    >>> import intensor
+    >>> data = intensor.planted((6, 6, 6), 150)
+    >>> result = intensor.solve(data.coords, data.values, shape=data.shape, radius=1.0)
+    >>> result.status.name, result.gap <= 1e-6
+    ('OPTIMAL', True)
+    >>> float(result.model.predict([[0, 1, 2]])[0]) >= 0.0
+    True
+    """
+    settings = check_settings(
+        radius=radius,
+        tol=tol,
+        rtol=rtol,
+        max_iterations=max_iterations,
+        time_limit=time_limit,
+        seed=seed,
+        threads=threads,
+    )
+    recipe = find_version(version)
+    if callback is not None and not callable(callback):
+        raise SettingError(f"callback is {callback!r}; expected a function of one Progress")
+    budget = Budget(settings.time_limit)
+    observations = observe(coords, values, shape=shape, allow_negative=allow_negative)
+    warn_above_radius(np.asarray(values, dtype=np.float64), settings.radius)
+    with listen_for_interrupt(budget):
+        return run(
+            observations,
+            version=version,
+            exact=exact_oracle(exact, observations, patient=recipe.patient),
+            settings=settings,
+            budget=budget,
+            callback=callback,
+        )

@@ -1,0 +1,119 @@
+"""The solver loop: blended conditional gradients, the same for every version."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+from intensor.arrays import FlagArray, FloatArray
+from intensor.budget import Budget
+from intensor.data.observations import Observations
+from intensor.model.model import Model, build_model
+from intensor.oracles.base import Oracle
+from intensor.solver.engine import Engine
+from intensor.solver.result import Counters, Progress, Result, Seconds, Status
+from intensor.solver.settings import Settings
+from intensor.solver.termination import stop_reason
+from intensor.solver.variants import find_version
+
+__all__ = ["Callback", "run"]
+
+CELLS_AT_ONCE = 1 << 15
+Callback = Callable[[Progress], bool | None]
+
+
+def run(
+    observations: Observations,
+    *,
+    version: int | str,
+    exact: Oracle,
+    settings: Settings,
+    budget: Budget,
+    callback: Callback | None = None,
+) -> Result:
+    """Minimise the objective over the polytope (see ``solve`` for the meaning of it all)."""
+    recipe = find_version(version)
+    engine = recipe.engine(observations, exact=exact, settings=settings)
+    state = engine.state
+    tolerance = settings.tolerance(observations.mean_square)
+    scale = settings.radius**2
+    target = recipe.aim * tolerance / scale
+    setup = budget.elapsed
+
+    trace: list[Progress] = []
+    status = stop_reason(state, settings, target, budget)
+    with contextlib.closing(engine):
+        while status is None:
+            if engine.local_gap() >= state.phi:
+                engine.local_step()
+                state.local_steps += 1
+                kind = "local"
+            else:
+                engine.separate(budget)
+                kind = "separation"
+            state.count()
+            trace.append(_progress(engine, kind, scale, budget))
+            stopped = callback is not None and callback(trace[-1]) is False
+            status = stop_reason(state, settings, target, budget)
+            if status is Status.OPTIMAL:  # not by grace of accumulated rounding
+                engine.recombine()
+                status = stop_reason(state, settings, target, budget)
+            if stopped and status is None:
+                status = Status.STOPPED
+
+    if state.value - state.bound <= 0.999999 * tolerance / scale:  # though not as far as aimed
+        status = Status.OPTIMAL
+    model = _as_model(*engine.vertices(), observations, settings.radius)
+    witness = state.witness
+    return Result(
+        status=status,
+        objective=_final_objective(model, observations),
+        bound=state.bound * scale,
+        model=model,
+        witness=None
+        if witness is None
+        else _as_model(witness.flags, witness.weights, observations, settings.radius),
+        bound_source="within-cell variance" if witness is None else witness.source,
+        tolerance=tolerance,
+        version=version,
+        trace=tuple(trace),
+        counters=Counters(
+            iterations=state.iterations,
+            local_steps=state.local_steps,
+            altmin_runs=engine.altmin_runs,
+            exact_calls=state.exact_calls,
+            drops=engine.drops,
+        ),
+        seconds=Seconds(setup=setup, solve=budget.elapsed - setup),
+    )
+
+
+def _progress(engine: Engine, kind: str, scale: float, budget: Budget) -> Progress:
+    state = engine.state
+    return Progress(
+        iteration=state.iterations,
+        step=kind,
+        active=engine.n_active,
+        objective=scale * state.value,
+        bound=scale * state.bound,
+        phi=scale * state.phi,
+        pricing_gap=scale * state.gain,
+        seconds=budget.elapsed,
+    )
+
+
+def _as_model(
+    flags: FlagArray, weights: FloatArray, observations: Observations, radius: float
+) -> Model:
+    return build_model(flags, radius * weights, shape=observations.shape, radius=radius)
+
+
+def _final_objective(model: Model, observations: Observations) -> float:
+    """Recompute the objective from the model that is handed out."""
+    total = 0.0
+    for start in range(0, observations.n_cells, CELLS_AT_ONCE):
+        part = slice(start, start + CELLS_AT_ONCE)
+        predicted = model.evaluate(tuple(column[part] for column in observations.coords))
+        residual = predicted - observations.means[part]
+        total += float((observations.counts[part] * residual) @ residual)
+    return total / observations.n + observations.within

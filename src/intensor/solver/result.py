@@ -1,0 +1,124 @@
+"""What a solve returns: the model, how good it is, and how it went."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from intensor.model.model import Model
+
+__all__ = ["Counters", "Progress", "Result", "Seconds", "Status"]
+
+
+class Status(enum.Enum):
+    """Why a solve ended; only OPTIMAL comes with a proof that the gap is within the tolerance."""
+
+    OPTIMAL = "The gap between objective and proven bound is within the tolerance."
+    STALLED = (
+        "No oracle found a vertex that improves the model, and none could prove that there is "
+        "none; the gap is what could be proven."
+    )
+    TIME_LIMIT = "The time limit was reached first; the gap is what was proven by then."
+    ITERATION_LIMIT = "The iteration limit was reached first; the gap is what was proven by then."
+    STOPPED = "The callback asked to stop; the gap is what was proven by then."
+    INTERRUPTED = "Ctrl-C was pressed; the model is the best so far."
+
+    @property
+    def sentence(self) -> str:
+        """The status in words."""
+        return self.value
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Progress(NamedTuple):
+    """One iteration, in the units of the data: a row of the trace and what a callback gets."""
+
+    iteration: int
+    step: str
+    """"local" (weights of the active set) or "separation" (an oracle was asked)."""
+    active: int
+    """Vertices in the active set."""
+    objective: float
+    bound: float
+    phi: float
+    """What a new vertex must gain to be let in, half of the gap the solver believes in."""
+    pricing_gap: float
+    """What the best vertex of the last oracle call gained: an estimate of the gap, no proof."""
+    seconds: float
+    """Since the solve began, set-up included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counters:
+    """How much work a solve took."""
+
+    iterations: int
+    local_steps: int
+    altmin_runs: int
+    exact_calls: int
+    drops: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seconds:
+    """Wall-clock time of a solve."""
+
+    setup: float
+    solve: float
+
+    @property
+    def total(self) -> float:
+        """Set-up and solve together."""
+        return self.setup + self.solve
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Result:
+    """A fitted model with its certificate.
+
+    Attributes
+    ----------
+    status
+        Why the solve ended.
+    objective
+        Mean squared error of the model on the observations, recomputed from the model.
+    bound
+        Proven: no model of this radius has an objective below it.
+    model
+        The fit.
+    witness
+        The point that the bound was proven at, for ``verify``; None when the bound is the
+        within-cell constant, which needs no proof.
+    bound_source
+        Which oracle proved the bound.
+    tolerance
+        The gap that was asked for.
+    trace
+        One row per iteration.
+    """
+
+    status: Status
+    objective: float
+    bound: float
+    model: Model
+    witness: Model | None
+    bound_source: str
+    tolerance: float
+    version: int | str
+    trace: tuple[Progress, ...]
+    counters: Counters
+    seconds: Seconds
+
+    @property
+    def gap(self) -> float:
+        """Objective minus bound: how far from the global optimum the model is at most."""
+        return self.objective - self.bound
+
+    def __repr__(self) -> str:
+        return (
+            f"<Result {self.status}: objective {self.objective:.6g}, bound {self.bound:.6g}, "
+            f"gap {self.gap:.3g}, {len(self.model)} boxes, {self.seconds.total:.3g} s>"
+        )

@@ -1,0 +1,181 @@
+"""The loop: what it promises about stopping, counting and reporting."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import intensor
+import zoo
+from intensor import Status
+
+PAPER = {"version": 8, "radius": 1.0, "tol": 1e-4, "rtol": 0.0}
+
+
+def solve(data, **options):
+    return intensor.solve(data.coords, data.values, shape=data.shape, **{**PAPER, **options})
+
+
+def planted(n=500, **options):
+    return solve(intensor.planted((10, 10, 10), n), **options)
+
+
+def test_result_is_consistent():
+    result = planted()
+    assert result.status is Status.OPTIMAL
+    assert result.gap == result.objective - result.bound <= 1e-4
+    assert result.counters.iterations == len(result.trace)
+    local = sum(row.step == "local" for row in result.trace)
+    assert result.counters.local_steps == local
+    assert result.counters.exact_calls >= 1
+    assert result.counters.altmin_runs >= result.counters.iterations - local - 1
+    assert result.seconds.total == pytest.approx(result.seconds.setup + result.seconds.solve)
+    assert result.trace[-1].objective == pytest.approx(result.objective, rel=1e-9)
+    assert "OPTIMAL" in repr(result)
+
+
+@pytest.mark.parametrize("version", [0, 2, 7, 10])
+def test_objective_never_rises_without_momentum(version):
+    objectives = [row.objective for row in planted(version=version, tol=1e-3).trace]
+    assert np.all(np.diff(objectives) <= 1e-12)
+
+
+def test_bound_never_falls_and_stays_below_the_optimum():
+    data = zoo.noisy((5, 5, 5), 80, rep=1)
+    optimum = zoo.optimum(data.shape, data.coords, data.values, 1.0)
+    for version in (1, 5, 8):
+        result = solve(data, version=version, tol=1e-7)
+        bounds = np.array([row.bound for row in result.trace])
+        assert np.all(np.diff(bounds) >= 0.0)
+        assert bounds.max() <= optimum + 1e-13
+
+
+def test_iteration_limit():
+    result = planted(max_iterations=7)
+    assert result.status is Status.ITERATION_LIMIT
+    assert result.counters.iterations == 7
+    assert planted(max_iterations=0).counters.iterations == 0
+
+
+def test_time_limit_is_kept():
+    data = intensor.planted((40, 40, 40), 4000, noise=0.2)
+    start = time.perf_counter()
+    result = solve(data, tol=1e-12, time_limit=1.0)
+    assert result.status is Status.TIME_LIMIT
+    assert time.perf_counter() - start < 3.0
+    assert intensor.verify(result, data.coords, data.values).ok
+
+
+def test_callback_sees_every_iteration_and_can_stop():
+    rows = []
+
+    def watch(progress):
+        rows.append(progress)
+        return len(rows) < 5
+
+    result = planted(callback=watch)
+    assert result.status is Status.STOPPED
+    assert tuple(rows) == result.trace
+    assert len(rows) == 5
+
+
+def test_a_callback_that_returns_nothing_does_not_stop():
+    assert planted(callback=lambda progress: None).status is Status.OPTIMAL
+
+
+def test_errors_of_the_callback_reach_the_caller():
+    def fail(progress):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        planted(callback=fail)
+
+
+def test_ctrl_c_returns_the_best_model_so_far():
+    def press(progress):
+        if progress.iteration == 10:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    result = planted(callback=press)
+    assert result.status is Status.INTERRUPTED
+    assert result.counters.iterations <= 12
+    assert signal.getsignal(signal.SIGINT) is before
+    data = intensor.planted((10, 10, 10), 500)
+    assert intensor.verify(result, data.coords, data.values).ok
+
+
+def test_ctrl_c_during_integer_programming():
+    data = intensor.planted((12, 12, 12), 600, noise=0.3)
+    timer = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    start = time.perf_counter()
+    result = solve(data, radius=1.5, tol=1e-12, exact="highs")
+    timer.join()
+    assert result.status is Status.INTERRUPTED
+    assert time.perf_counter() - start < 10.0
+    assert intensor.verify(result, data.coords, data.values).ok
+
+
+def test_works_outside_the_main_thread():
+    results = []
+    worker = threading.Thread(target=lambda: results.append(planted()))
+    worker.start()
+    worker.join()
+    assert results[0].status is Status.OPTIMAL
+
+
+def test_without_an_exact_oracle_nothing_is_called_optimal():
+    data = zoo.noisy((5, 5, 5), 80, rep=0)
+    result = solve(data, tol=1e-9, exact="off")
+    assert result.status is Status.STALLED
+    assert result.gap > 1e-9
+    optimum = zoo.optimum(data.shape, data.coords, data.values, 1.0)
+    assert result.bound <= optimum
+
+
+def test_relative_tolerance():
+    data = zoo.noisy((5, 5, 5), 80, rep=0)
+    scaled = 1000.0 * data.values
+    result = intensor.solve(
+        data.coords, scaled, shape=data.shape, version=8, radius=1000.0, tol=0.0, rtol=1e-6
+    )
+    assert result.status is Status.OPTIMAL
+    assert result.gap <= 1e-6 * np.mean(scaled**2)
+
+
+def test_an_impossible_tolerance_ends_without_a_claim():
+    data = zoo.noisy((5, 4, 4), 60, rep=5)
+    result = solve(data, tol=0.0)
+    assert result.status is Status.STALLED
+    assert 0.0 <= result.gap <= 1e-12
+
+
+def test_input_is_not_touched():
+    data = zoo.noisy((4, 4), 14, rep=0)
+    coords, values = data.coords.copy(), data.values.copy()
+    intensor.solve(coords, values, shape=data.shape, radius=1.0)
+    assert np.array_equal(coords, data.coords)
+    assert np.array_equal(values, data.values)
+
+
+@pytest.mark.parametrize(
+    ("shape", "n"), [((1,), 1), ((7,), 5), ((1, 1, 1), 3), ((1, 9), 6), ((3, 1, 4, 1, 2), 12)]
+)
+def test_odd_shapes(shape, n):
+    data = zoo.noisy(shape, n, rep=2)
+    result = solve(data, radius=1.5, tol=1e-9)
+    optimum = zoo.optimum(shape, data.coords, data.values, 1.5)
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(optimum, abs=1e-8)
+
+
+def test_more_cells_than_int64_can_count():
+    data = intensor.planted((1000,) * 12, 400, n_vertices=3)
+    result = solve(data)
+    assert result.status is Status.OPTIMAL
+    predicted = result.model.predict(data.coords)
+    assert np.mean((predicted - data.values) ** 2) == pytest.approx(result.objective, rel=1e-6)
