@@ -1,0 +1,288 @@
+"""Up to 64 alternating minimisations at once, one bit lane each.
+
+``lanes`` holds one word per index of every mode, laid end to end like flags: bit s says
+whether start s has that index on. The membership of a cell in all 64 vertices is then p - 1
+ANDs. Twins of these kernels are in ``reference``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from intensor.arrays import AnyArray, FlagArray, FloatArray, IndexArray, WordArray
+from intensor.kernels import bits
+
+__all__ = [
+    "descend_lanes",
+    "join_lanes",
+    "lane_products",
+    "lane_sums",
+    "lane_sums_within",
+    "mix_starts",
+    "split_lanes",
+    "still_falling",
+    "store_words",
+    "switch_lanes",
+]
+
+trailing_zeros: Any = bits.trailing_zeros
+ONE = np.uint64(1)
+NONE = np.uint64(0)
+THIRD = np.uint64(0x9249249249249249)
+SPARSE = np.uint64(0x8888888888888888)
+DENSE = np.uint64(0x4444444444444444)
+
+
+@njit(cache=True, nogil=True)
+def lane_sums(
+    rows: AnyArray,
+    costs: FloatArray,
+    lanes: WordArray,
+    live: np.uint64,
+    mode: int,
+    low: int,
+    first: int,
+    last: int,
+    out_sums: FloatArray,
+) -> None:
+    """Sum the cost of each index of a mode, lane by lane, over the cells first..last-1.
+
+    Parameters
+    ----------
+    rows
+        (u, p) positions of each cell's indices in ``lanes``.
+    live
+        Lanes that are still moving; the others are skipped.
+    low
+        Where the mode begins in ``lanes``.
+    out_sums
+        (r, 64) filled with the sums.
+    """
+    n_modes = rows.shape[1]
+    out_sums[:] = 0.0
+    for cell in range(first, last):
+        members = live
+        for other in range(mode):
+            members &= lanes[rows[cell, other]]
+        for other in range(mode + 1, n_modes):
+            members &= lanes[rows[cell, other]]
+        if members != NONE:
+            cost = costs[cell]
+            index = rows[cell, mode] - low
+            while members != NONE:
+                out_sums[index, trailing_zeros(members)] += cost
+                members &= members - ONE
+
+
+@njit(cache=True, nogil=True)
+def lane_products(
+    rows: AnyArray,
+    lanes: WordArray,
+    live: np.uint64,
+    first: int,
+    last: int,
+    out_words: WordArray,
+) -> None:
+    """Find the live lanes in which each cell is on in all of the modes first..last-1.
+
+    Parameters
+    ----------
+    out_words
+        (u,) filled with one bit per lane.
+    """
+    for cell in range(rows.shape[0]):
+        members = live
+        for mode in range(first, last):
+            members &= lanes[rows[cell, mode]]
+        out_words[cell] = members
+
+
+@njit(cache=True, nogil=True)
+def lane_sums_within(
+    rows: AnyArray,
+    costs: FloatArray,
+    lanes: WordArray,
+    others: WordArray,
+    mode: int,
+    first: int,
+    last: int,
+    low: int,
+    out_sums: FloatArray,
+) -> None:
+    """Sum the cost of each index of a mode, given what the modes outside first..last-1 allow.
+
+    Parameters
+    ----------
+    others
+        (u,) lanes in which each cell is on in all modes but first..last-1.
+    low
+        Where the mode begins in ``lanes``.
+    out_sums
+        (r, 64) filled with the sums.
+    """
+    out_sums[:] = 0.0
+    for cell in range(rows.shape[0]):
+        members = others[cell]
+        for other in range(first, mode):
+            members &= lanes[rows[cell, other]]
+        for other in range(mode + 1, last):
+            members &= lanes[rows[cell, other]]
+        if members != NONE:
+            cost = costs[cell]
+            index = rows[cell, mode] - low
+            while members != NONE:
+                out_sums[index, trailing_zeros(members)] += cost
+                members &= members - ONE
+
+
+@njit(cache=True, nogil=True)
+def switch_lanes(
+    sums: FloatArray, live: np.uint64, count: int, out_lanes: WordArray, out_values: FloatArray
+) -> None:
+    """Switch on exactly the indices of negative cost, in every live lane.
+
+    Parameters
+    ----------
+    sums
+        (r, 64) cost of each index and lane.
+    count
+        Lanes in use; those from ``count`` on are not looked at.
+    out_lanes
+        (r,) the mode's part of the lanes.
+    out_values
+        (64,) filled with the value of each lane.
+    """
+    out_values[:] = 0.0
+    for index in range(out_lanes.size):
+        word = NONE
+        for lane in range(count):
+            if sums[index, lane] < 0.0:
+                word |= ONE << np.uint64(lane)
+                out_values[lane] += sums[index, lane]
+        out_lanes[index] = (out_lanes[index] & ~live) | (word & live)
+
+
+@njit(cache=True, nogil=True)
+def descend_lanes(
+    rows: AnyArray,
+    offsets: IndexArray,
+    costs: FloatArray,
+    count: int,
+    most_sweeps: int,
+    sums: FloatArray,
+    out_lanes: WordArray,
+    out_values: FloatArray,
+) -> None:
+    """Go round the modes until no lane's value falls any more.
+
+    While the modes of one half are gone through, what the other half allows stays the same: it
+    is computed once for each half, which saves half of the look-ups.
+
+    Parameters
+    ----------
+    offsets
+        (p + 1,) where each mode begins in the lanes.
+    count
+        Lanes in use, the first ones.
+    sums
+        (longest mode, 64) room to work in.
+    out_lanes
+        (sum(shape),) the starts on entry, the vertices found on return.
+    out_values
+        (64,) their values; infinite for lanes not in use.
+    """
+    n_cells, n_modes = rows.shape
+    middle = n_modes // 2
+    others = np.empty(n_cells, dtype=np.uint64)
+    values = np.empty(64)
+    out_values[:] = np.inf
+    live = ~NONE if count == 64 else (ONE << np.uint64(count)) - ONE
+    for _ in range(most_sweeps):
+        for half in range(2):
+            first, last = (0, middle) if half == 0 else (middle, n_modes)
+            if half == 0:
+                lane_products(rows, out_lanes, live, middle, n_modes, others)
+            else:
+                lane_products(rows, out_lanes, live, 0, middle, others)
+            for mode in range(first, last):
+                low, high = offsets[mode], offsets[mode + 1]
+                part = sums[: high - low]
+                lane_sums_within(rows, costs, out_lanes, others, mode, first, last, low, part)
+                switch_lanes(part, live, count, out_lanes[low:high], values)
+        live = still_falling(live, values, out_values)
+        if live == NONE:
+            return
+
+
+@njit(cache=True, nogil=True)
+def still_falling(live: np.uint64, values: FloatArray, out_values: FloatArray) -> np.uint64:
+    """Take over the values that fell and return their lanes."""
+    for lane in range(64):
+        bit = ONE << np.uint64(lane)
+        if live & bit != NONE:
+            if values[lane] < out_values[lane]:
+                out_values[lane] = values[lane]
+            else:
+                live &= ~bit
+    return live
+
+
+@njit(cache=True, nogil=True)
+def join_lanes(flags: FlagArray, chosen: IndexArray, out_lanes: WordArray) -> None:
+    """Put up to 64 vertices into lanes: row ``chosen[s]`` of the flags into lane s."""
+    for index in range(out_lanes.size):
+        word = NONE
+        for lane in range(chosen.size):
+            word |= np.uint64(flags[chosen[lane], index]) << np.uint64(lane)
+        out_lanes[index] = word
+
+
+@njit(cache=True, nogil=True)
+def mix_starts(noise: WordArray, known: WordArray, n_known: int, out_lanes: WordArray) -> None:
+    """Make a start in every lane.
+
+    The first ``n_known`` lanes are perturbed vertices: of every three, one has a quarter, one
+    an eighth and one a sixteenth of its indices flipped. The others are random: of every four,
+    two have half of the indices on, one a quarter and one three quarters.
+
+    Parameters
+    ----------
+    noise
+        (4, sum(shape)) random words.
+    known
+        (sum(shape),) vertices to perturb, lane by lane.
+    """
+    first = ~NONE if n_known == 64 else (ONE << np.uint64(n_known)) - ONE
+    for index in range(out_lanes.size):
+        half = noise[0, index]
+        quarter = half & noise[1, index]
+        eighth = quarter & noise[2, index]
+        sixteenth = eighth & noise[3, index]
+        flips = quarter & THIRD | eighth & (THIRD << ONE) | sixteenth & (THIRD << (ONE + ONE))
+        fresh = half & ~(SPARSE | DENSE) | quarter & SPARSE | (half | noise[1, index]) & DENSE
+        out_lanes[index] = (known[index] ^ flips) & first | fresh & ~first
+
+
+@njit(cache=True, nogil=True)
+def store_words(flags: FlagArray, first: int, last: int, out_words: WordArray) -> None:
+    """Write vertices first..last-1 into the transposed words (see ``Vertices``)."""
+    for vertex in range(first, last):
+        word = vertex >> 6
+        bit = ONE << np.uint64(vertex & 63)
+        for index in range(flags.shape[1]):
+            if flags[vertex, index]:
+                out_words[index, word] |= bit
+            else:
+                out_words[index, word] &= ~bit
+
+
+@njit(cache=True, nogil=True)
+def split_lanes(lanes: WordArray, chosen: IndexArray, out_flags: FlagArray) -> None:
+    """Take vertices out of lanes: lane ``chosen[i]`` into row i of the flags."""
+    for row in range(chosen.size):
+        shift = np.uint64(chosen[row])
+        for index in range(lanes.size):
+            out_flags[row, index] = np.uint8((lanes[index] >> shift) & ONE)

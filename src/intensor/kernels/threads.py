@@ -1,0 +1,86 @@
+"""Blocks of cells on several threads: the kernels release the interpreter's lock.
+
+The cells are cut into blocks by their number alone, and results are added up in the order of
+the blocks, so that the answer does not depend on how many threads there are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+__all__ = ["Workers", "blocks_of", "evenly"]
+
+BLOCK = 1 << 15
+"""Cells below which a block is not worth a thread."""
+MOST_BLOCKS = 8
+
+
+def blocks_of(n_cells: int, share: int = 1) -> list[tuple[int, int]]:
+    """Return where each block of cells begins and ends; beginnings are multiples of 64.
+
+    Parameters
+    ----------
+    share
+        Make blocks this many times larger than usual, for work that is lighter per cell.
+
+    Examples
+    --------
+    >>> blocks_of(1000)
+    [(0, 1000)]
+    >>> blocks_of(100_000)
+    [(0, 33344), (33344, 66688), (66688, 100000)]
+    """
+    count = max(1, min(MOST_BLOCKS, n_cells // (BLOCK * share)))
+    size = -(-n_cells // (count * 64)) * 64
+    return [(start, min(start + size, n_cells)) for start in range(0, n_cells, size)]
+
+
+def evenly(first: int, last: int, count: int) -> list[int]:
+    """Return the ends of ``count`` pieces of first..last of about the same length.
+
+    Examples
+    --------
+    >>> evenly(10, 20, 3)
+    [10, 13, 16, 20]
+    """
+    return [first + (last - first) * piece // count for piece in range(count + 1)]
+
+
+class Workers:
+    """Runs independent pieces of work, on threads when there are several.
+
+    Parameters
+    ----------
+    threads
+        How many may run at a time; None for one per core that this process may use.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = _available_cores() if threads is None else threads
+        self._pool: ThreadPoolExecutor | None = None
+
+    def run(self, work: Callable[[int], None], count: int) -> None:
+        """Call ``work(0)`` ... ``work(count - 1)`` and wait for all of them."""
+        if self.threads == 1 or count == 1:
+            for piece in range(count):
+                work(piece)
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.threads)
+        for done in [self._pool.submit(work, piece) for piece in range(count)]:
+            done.result()
+
+    def close(self) -> None:
+        """Let the threads go."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+
+def _available_cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1

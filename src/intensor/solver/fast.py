@@ -1,0 +1,276 @@
+"""The fast engine: fully corrective conditional gradients in Gram space.
+
+Every round prices many vertices at once, lets in all that gain enough, and solves for the
+exact best weights of all active vertices. Vertices without weight stay for a while: the
+master prices them for free. On large data a sample of the cells is solved first and its
+vertices are the start on all of them. The exact oracle is asked only to certify.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from intensor.arrays import FlagArray, FloatArray
+from intensor.budget import Budget
+from intensor.data.observations import Observations
+from intensor.kernels.threads import Workers
+from intensor.oracles.base import Goal, Oracle
+from intensor.problem.objective import build_objective
+from intensor.solver.gram_set import GramSet
+from intensor.solver.packed_cells import PackedCells, pack_cells
+from intensor.solver.pricing import FEW_CELLS, MANY_CELLS, Pricing
+from intensor.solver.settings import Settings
+from intensor.solver.state import State, Witness
+
+__all__ = ["Fast", "FastEngine"]
+
+PATIENCE = 2
+"""Rounds of full effort without a new vertex after which the heuristic has nothing to say."""
+PLENTY = 24
+"""New vertices in a round above which the next looks less hard."""
+SMALL = 1 << 12
+"""Cells up to which pricing is so cheap that each round may do more of it."""
+LARGE = 1 << 15
+"""Cells from which on a sample is solved first."""
+SLOW = 10
+"""Rounds in which the error on a sample must halve for the sample to be worth more work."""
+SAMPLE_SHARE = 16
+"""One cell in so many is in the sample, but at least half of ``LARGE`` are."""
+
+
+class Corrective:
+    """Pricing and master around one set of cells.
+
+    Attributes
+    ----------
+    active
+        The vertices and their weights.
+    gain
+        What the best vertex of the last round gained.
+    failures
+        Rounds of full effort in a row that brought no new vertex.
+    """
+
+    def __init__(
+        self,
+        cells: PackedCells,
+        *,
+        workers: Workers,
+        rng: np.random.Generator,
+        tolerance: float,
+    ) -> None:
+        self.active = GramSet(cells, workers)
+        self.gain = np.inf
+        self.failures = 0
+        self.runs = 0
+        self._workers = workers
+        self._pricing = Pricing(cells, workers, rng)
+        self._rng = rng
+        self._tolerance = tolerance
+        self._exactness = np.inf
+        self._effort = 0
+        self._efforts = FEW_CELLS if cells.n_cells <= SMALL else MANY_CELLS
+
+    def seed(self, budget: Budget) -> bool:
+        """Take the vertices that solve a sample of the cells; say whether there are any."""
+        cells = self.active.cells
+        if cells.n_cells <= LARGE:
+            return False
+        sample = cells.sample(max(LARGE // 2, cells.n_cells // SAMPLE_SHARE), self._rng)
+        inner = Corrective(sample, workers=self._workers, rng=self._rng, tolerance=self._tolerance)
+        if inner.seed(budget):
+            inner.correct()
+        history = [np.inf]
+        while not (inner.solved or inner.idle or budget.spent):
+            if inner.price(budget):
+                inner.correct()
+            history.append(inner.active.value - sample.constant)
+            if history[-1] > history[max(0, len(history) - SLOW)] / 2.0:
+                break  # from here on the sample's own noise would be fitted
+        self.runs += inner.altmin_runs
+        self.admit(inner.active.flags[inner.active.weights > 0.0])
+        return self.active.count > 0
+
+    def price(self, budget: Budget) -> bool:
+        """Look for new vertices and let them in; say whether the master has work to do."""
+        proposals = self._pricing.propose(self.active, self._efforts[self._effort], budget)
+        self.gain = proposals.best
+        rounding = 8.0 * np.finfo(np.float64).eps * self.active.value
+        if proposals.best > max(self._tolerance / 4.0, rounding):
+            if len(proposals.flags):
+                self._adapt(len(proposals.flags))
+                self.admit(proposals.flags)
+                return True
+            if self._exactness > proposals.best / 8.0:
+                self.active.linearise()  # the vertices are known: the master was too lenient
+                return True
+        self._adapt(0)
+        return False
+
+    def _adapt(self, found: int) -> None:
+        """Look harder when nothing was found, and less hard when plenty was."""
+        hardest = len(self._efforts) - 1
+        self.failures = self.failures + 1 if found == 0 and self._effort == hardest else 0
+        if found == 0 and self._effort < hardest:
+            self._effort += 1
+        elif found > PLENTY and self._effort > 1:
+            self._effort -= 1
+
+    def admit(self, flags: FlagArray) -> None:
+        """Let vertices in with weight 0."""
+        self.active.add(flags)
+        self.active.linearise()
+
+    def correct(self) -> None:
+        """Find the best weights, as exactly as the progress of the pricing is worth."""
+        self._exactness = min(self.gain, self.active.value) / 64.0
+        self.active.correct(self._exactness)
+
+    @property
+    def solved(self) -> bool:
+        """Whether the fit itself is within the tolerance of the constant."""
+        return self.active.value - self.active.cells.constant <= self._tolerance
+
+    @property
+    def idle(self) -> bool:
+        """Whether only the hardest look is left, which a sample is not worth."""
+        return self._effort == len(self._efforts) - 1
+
+    @property
+    def altmin_runs(self) -> int:
+        """Descents so far, those on samples among them."""
+        return self.runs + self._pricing.runs
+
+
+@dataclass(frozen=True, slots=True)
+class Fast:
+    """The default version."""
+
+    aim: float = 0.8
+    patient: bool = False
+
+    def engine(
+        self,
+        observations: Observations,
+        *,
+        exact: Oracle,
+        settings: Settings,
+    ) -> FastEngine:
+        """Return an engine at the zero vertex."""
+        return FastEngine(observations, exact=exact, settings=settings)
+
+
+class FastEngine:
+    """The corrective solver in the shape that the loop expects."""
+
+    def __init__(
+        self,
+        observations: Observations,
+        *,
+        exact: Oracle,
+        settings: Settings,
+    ) -> None:
+        self._observations = observations
+        self._radius = settings.radius
+        self._tolerance = settings.tolerance(observations.mean_square) / settings.radius**2
+        self._exact = exact
+        self._workers = Workers(settings.threads)
+        self._core = Corrective(
+            pack_cells(observations, settings.radius),
+            workers=self._workers,
+            rng=np.random.default_rng(settings.seed),
+            tolerance=self._tolerance,
+        )
+        self._seeded = False
+        self._settled = True
+        active = self._core.active
+        self.state = State(value=active.value, bound=active.cells.constant)
+
+    def local_gap(self) -> float:
+        """Return infinity while new vertices wait for the master, which leaves nothing over."""
+        return 0.0 if self._settled else np.inf
+
+    def local_step(self) -> None:
+        """Solve the master."""
+        self._core.correct()
+        self._settled = True
+        self.state.value = self._core.active.value
+
+    def separate(self, budget: Budget) -> None:
+        """Let new vertices in, or certify when there seem to be none."""
+        core, state = self._core, self.state
+        if not self._seeded:
+            self._seeded = True
+            self._settled = not core.seed(budget)
+        if self._settled:
+            self._settled = not core.price(budget)
+        if core.failures >= PATIENCE:
+            self._certify(budget)
+        state.gain = core.gain
+        state.phi = max(min(core.gain, state.value) / 2.0, 1e-300)
+
+    def recombine(self) -> None:
+        """Evaluate the weights again."""
+        active = self._core.active
+        total = float(active.weights.sum())
+        if total > 1.0:
+            active.master.weights /= total
+        active.evaluate()
+        self.state.value = active.value
+
+    def vertices(self) -> tuple[FlagArray, FloatArray]:
+        """Return the vertices with weight, and the weights."""
+        active = self._core.active
+        used = active.weights > 0.0
+        return active.flags[used], active.weights[used]
+
+    def close(self) -> None:
+        """Let go of threads."""
+        self._workers.close()
+
+    @property
+    def n_active(self) -> int:
+        """Vertices with weight."""
+        return self._core.active.master.size
+
+    @property
+    def altmin_runs(self) -> int:
+        """Descents so far."""
+        return self._core.altmin_runs
+
+    @property
+    def drops(self) -> int:
+        """Vertices let go so far."""
+        return self._core.active.drops
+
+    def _certify(self, budget: Budget) -> None:
+        """Ask the exact oracle for a vertex that the heuristic missed, or for a bound."""
+        state, core = self.state, self._core
+        objective = build_objective(self._observations, self._radius)
+        x = self._on_observations()
+        gradient = objective.gradient(x)
+        product = float(gradient @ x)
+        goal = Goal(product=product, phi=self._tolerance / 2.0)
+        answer = self._exact.minimise(gradient, goal=goal, budget=budget)
+        state.exact_calls += 1
+        flags, weights = self.vertices()
+        witness = Witness(flags=flags.copy(), weights=weights.copy(), source=answer.source)
+        state.prove(objective.lower_bound(x, gradient, answer.bound), witness)
+        core.gain = max(core.gain, product - answer.value)
+        found = product - answer.value > self._tolerance / 4.0
+        if found and answer.flags.tobytes() not in core.active.known:
+            core.failures = 0
+            core.admit(answer.flags[np.newaxis])
+            self._settled = False
+        else:
+            state.exhausted = True
+
+    def _on_observations(self) -> FloatArray:
+        """Return the iterate in the order of the observations."""
+        active = self._core.active
+        cells = active.cells
+        x = np.empty(cells.n_cells)
+        x[cells.order] = active.costs / (2.0 * cells.shares) + cells.targets
+        return x

@@ -1,0 +1,191 @@
+"""The active set in Gram space: vertices as bits over the cells, weights by the master."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from intensor.arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape, WordArray
+from intensor.kernels.lanes import join_lanes, store_words
+from intensor.kernels.packed import fit_cells, gram_rows, member_sums, pack_members
+from intensor.kernels.threads import Workers, blocks_of, evenly
+from intensor.problem.vertex import pack_vertices
+from intensor.solver.master import Master
+from intensor.solver.packed_cells import PackedCells
+
+__all__ = ["GramSet"]
+
+PERFECT = 1e-6
+"""Share of the first objective below which a fit counts as close to perfect."""
+SPARE = 48
+"""Vertices without weight that are kept beside those in use: the master prices them for free."""
+
+
+class GramSet:
+    """Vertices with their Gram matrix, weights and half-gradient.
+
+    The zero vertex is not stored: it holds what the weights leave of 1.
+
+    Attributes
+    ----------
+    count
+        Vertices held, with and without weight.
+    half_gradient
+        (capacity,) half the derivative of the objective in each weight.
+    costs
+        (u,) gradient on the cells.
+    value, product
+        Objective, and gradient times iterate.
+    known
+        The vertices held, as bytes of their flags.
+    drops
+        Vertices let go so far.
+    """
+
+    def __init__(self, cells: PackedCells, workers: Workers, capacity: int = 64) -> None:
+        self.cells = cells
+        self._workers = workers
+        self._blocks = blocks_of(cells.n_cells)
+        self.count = 0
+        self.drops = 0
+        self.costs: FloatArray = np.empty(cells.n_cells)
+        self.value = self.product = 0.0
+        self.master = Master(capacity)
+        self.half_gradient: FloatArray = np.zeros(capacity)
+        length = int(cells.offsets[-1])
+        self._flags: FlagArray = np.zeros((capacity, length), dtype=np.uint8)
+        self._members: WordArray = np.zeros((capacity, cells.n_words), dtype=np.uint64)
+        self._words: WordArray = np.zeros((length, capacity // 64), dtype=np.uint64)
+        self._gram: FloatArray = np.zeros((capacity, capacity))
+        self.known: set[bytes] = set()
+        self._totals = np.zeros((len(self._blocks), 2))
+        self._lanes: WordArray = np.zeros(length, dtype=np.uint64)
+        self.evaluate()
+        self._seen = 0
+        self._start_value = self.value
+
+    @property
+    def flags(self) -> FlagArray:
+        """The (count, sum(shape)) vertices held."""
+        return self._flags[: self.count]
+
+    @property
+    def weights(self) -> FloatArray:
+        """The (count,) weights."""
+        return self.master.weights[: self.count]
+
+    def evaluate(self) -> None:
+        """Compute gradient, objective and product on the cells."""
+        cells = self.cells
+
+        def fit(block: int) -> None:
+            fit_cells(
+                cells.rows,
+                self._words,
+                -(-self.count // 64),
+                self.master.weights,
+                cells.targets,
+                cells.shares,
+                *self._blocks[block],
+                self.costs,
+                self._totals[block],
+            )
+
+        self._workers.run(fit, len(self._blocks))
+        error, product = self._totals.sum(axis=0).tolist()
+        self.value = error + cells.constant
+        self.product = product
+
+    def add(self, flags: FlagArray) -> None:
+        """Take in (m, sum(shape)) new vertices with weight 0."""
+        for start in range(0, len(flags), 64):
+            self._add_some(flags[start : start + 64])
+
+    def linearise(self) -> None:
+        """Compute the half-gradient from the gradient on the cells.
+
+        The master keeps it up to date for the vertices it has seen, to the rounding of the
+        Gram matrix. That is enough unless the fit is close to perfect; then all is computed
+        anew.
+        """
+        first = self._seen if self.value > PERFECT * self._start_value else 0
+        pieces = evenly(first, self.count, len(self._blocks))
+
+        def sum_up(piece: int) -> None:
+            low, high = pieces[piece], pieces[piece + 1]
+            member_sums(self._members, self.costs, low, high, self.half_gradient)
+            self.half_gradient[low:high] *= 0.5
+
+        self._workers.run(sum_up, len(self._blocks))
+        self._seen = self.count
+
+    def correct(self, tolerance: float) -> None:
+        """Solve the master and evaluate its weights."""
+        self.master.solve(self._gram, self.count, self.half_gradient, tolerance=tolerance)
+        self.evaluate()
+        self._prune()
+
+    def _add_some(self, flags: FlagArray) -> None:
+        first, last = self.count, self.count + len(flags)
+        while last > len(self._flags):
+            self._grow(2 * len(self._flags))
+        self._flags[first:last] = flags
+        self.known.update(row.tobytes() for row in flags)
+        store_words(self._flags, first, last, self._words)
+        cells = self.cells
+        join_lanes(self._flags, np.arange(first, last), self._lanes)
+
+        def pack(block: int) -> None:
+            low, high = self._blocks[block]
+            members = self._members[first:last]
+            pack_members(cells.rows, self._lanes, last - first, low // 64, -(-high // 64), members)
+
+        self._workers.run(pack, len(self._blocks))
+        pieces = evenly(first, last, len(self._blocks))
+
+        def multiply(piece: int) -> None:
+            low, high = pieces[piece], pieces[piece + 1]
+            gram_rows(self._members, cells.extra, low, high, cells.one_share, self._gram)
+
+        self._workers.run(multiply, len(self._blocks))
+        self.count = last
+
+    def _grow(self, capacity: int) -> None:
+        self._flags = _enlarged(self._flags, (capacity, self._flags.shape[1]))
+        self._members = _enlarged(self._members, (capacity, self._members.shape[1]))
+        self._words = _enlarged(self._words, (self._words.shape[0], capacity // 64))
+        self._gram = _enlarged(self._gram, (capacity, capacity))
+        self.half_gradient = _enlarged(self.half_gradient, (capacity,))
+        self.master.grow(capacity)
+
+    def _prune(self) -> None:
+        """Let the oldest vertices without weight go when there are too many of them."""
+        size = self.master.size
+        surplus = self.count - size - max(SPARE, size)
+        if surplus <= 0:
+            return
+        unused = np.setdiff1d(np.arange(self.count), self.master.support[:size])
+        gone = unused[: surplus + SPARE // 2]
+        keep = np.setdiff1d(np.arange(self.count), gone)
+        for place in gone.tolist():
+            self.known.discard(self._flags[place].tobytes())
+        self.drops += gone.size
+        self._reorder(keep)
+
+    def _reorder(self, keep: IndexArray) -> None:
+        places = np.full(self.count, -1, dtype=np.int64)
+        places[keep] = np.arange(keep.size)
+        self.master.renumber(places)
+        self.count = self._seen = keep.size
+        count = self.count
+        self._flags[:count] = self._flags[keep]
+        self._members[:count] = self._members[keep]
+        self._gram[:count, :count] = self._gram[np.ix_(keep, keep)]
+        self.half_gradient[:count] = self.half_gradient[keep]
+        packed = pack_vertices(self.flags, self.cells.shape).words
+        self._words[:, : packed.shape[1]] = packed
+
+
+def _enlarged(array: AnyArray, shape: Shape) -> AnyArray:
+    larger = np.zeros(shape, dtype=array.dtype)
+    larger[tuple(slice(0, length) for length in array.shape)] = array
+    return larger

@@ -1,0 +1,110 @@
+"""The observed cells in the form the fast kernels take, and samples of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape, WordArray
+from intensor.data.observations import Observations
+from intensor.kernels.layout import positions
+from intensor.problem.vertex import mode_offsets
+
+__all__ = ["PackedCells", "pack_cells"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PackedCells:
+    """Cells with those observed most often first.
+
+    Attributes
+    ----------
+    rows
+        (u, p) positions of each cell's indices in flags and lanes, in the smallest unsigned type.
+    offsets
+        (p + 1,) where each mode begins in flags and lanes.
+    targets, shares
+        (u,) what each cell should be, in units of the radius, and how much it counts.
+    counts
+        (u,) how often each was observed.
+    extra
+        (n_planes, n_prefix) bit planes of ``counts - 1``.
+    constant
+        The part of the objective that no model changes.
+    order
+        (u,) where each cell stands in the observations.
+    """
+
+    shape: Shape
+    rows: AnyArray
+    offsets: IndexArray
+    targets: FloatArray
+    shares: FloatArray
+    counts: AnyArray
+    extra: WordArray
+    constant: float
+    order: AnyArray
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells, u."""
+        return int(self.targets.size)
+
+    @property
+    def n_words(self) -> int:
+        """Words that hold a bit per cell."""
+        return -(-self.n_cells // 64)
+
+    @property
+    def one_share(self) -> float:
+        """What a single observation counts."""
+        return 1.0 / float(self.counts.sum())
+
+    def sample(self, size: int, rng: np.random.Generator) -> PackedCells:
+        """Return about ``size`` random cells as a problem of its own (repeats count once)."""
+        chosen = np.unique(rng.integers(0, self.n_cells, size=size))
+        counts = self.counts[chosen]
+        return PackedCells(
+            shape=self.shape,
+            rows=self.rows[chosen],
+            offsets=self.offsets,
+            targets=self.targets[chosen],
+            shares=counts / float(counts.sum()),
+            counts=counts,
+            extra=_planes(counts),
+            constant=self.constant,
+            order=self.order[chosen],
+        )
+
+
+def pack_cells(observations: Observations, radius: float) -> PackedCells:
+    """Lay the observed cells out for the fast kernels, in units of the radius."""
+    order = np.argsort(observations.counts.max() - observations.counts, kind="stable")
+    order = order.astype(np.min_scalar_type(observations.n_cells))
+    counts = observations.counts[order]
+    return PackedCells(
+        shape=observations.shape,
+        rows=positions(tuple(column[order] for column in observations.coords), observations.shape),
+        offsets=mode_offsets(observations.shape),
+        targets=observations.means[order] / radius,
+        shares=counts / np.float64(observations.n),
+        counts=counts,
+        extra=_planes(counts),
+        constant=observations.within / radius**2,
+        order=order,
+    )
+
+
+def _planes(counts: AnyArray) -> WordArray:
+    """Return the binary digits of ``counts - 1`` as rows of packed bits, without empty words."""
+    repeated = int(np.count_nonzero(counts > 1))
+    n_words = -(-repeated // 64)
+    more = np.zeros(64 * n_words, dtype=np.int64)
+    more[:repeated] = counts[:repeated] - 1
+    n_planes = int(more.max(initial=0)).bit_length()
+    planes = np.zeros((n_planes, n_words), dtype=np.uint64)
+    for plane in range(n_planes):
+        digits = ((more >> plane) & 1).astype(np.uint8)
+        planes[plane] = np.packbits(digits, bitorder="little").view("<u8")
+    return planes

@@ -1,0 +1,40 @@
+"""The versions of the solver: a table, not code. Rows 0-10 are those of the paper's Appendix 1."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from intensor.errors import UnknownVersionError
+from intensor.kernels.contraction import PerCell, PerIndexRemembered
+from intensor.solver.blended import Blended
+from intensor.solver.engine import Version
+from intensor.solver.fast import Fast
+from intensor.solver.rows import DenseRows, SparseRows
+from intensor.solver.steps import AcceleratedDescent, PairwiseStep, SimplexDescent
+
+__all__ = ["VERSIONS", "find_version"]
+
+
+VERSIONS: dict[int | str, Version] = {
+    0: Blended(SimplexDescent, DenseRows, PerCell),
+    1: Blended(SimplexDescent, DenseRows, PerIndexRemembered),
+    2: Blended(SimplexDescent, SparseRows, PerCell),
+    3: Blended(AcceleratedDescent, DenseRows, PerCell),
+    4: Blended(SimplexDescent, SparseRows, PerIndexRemembered),
+    5: Blended(AcceleratedDescent, DenseRows, PerIndexRemembered),
+    6: Blended(AcceleratedDescent, SparseRows, PerIndexRemembered),
+    7: Blended(PairwiseStep, DenseRows, PerCell),
+    8: Blended(PairwiseStep, DenseRows, PerIndexRemembered),
+    9: Blended(PairwiseStep, SparseRows, PerCell),
+    10: Blended(PairwiseStep, SparseRows, PerIndexRemembered),
+    "fast": Fast(),
+}
+
+
+def find_version(name: int | str) -> Version:
+    """Return a row of the table."""
+    plain = isinstance(name, (int, str, np.integer)) and not isinstance(name, bool)
+    if not plain or name not in VERSIONS:
+        known = ", ".join(repr(known) for known in VERSIONS)
+        raise UnknownVersionError(f"version is {name!r}; expected one of {known}")
+    return VERSIONS[name]
