@@ -1,0 +1,141 @@
+"""A certificate that holds passes; one that is broken anywhere fails, and says where."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import intensor
+import zoo
+from intensor.problem.vertex import pack_vertices
+
+DATA = zoo.noisy((5, 4, 4), 60, rep=5)
+
+
+@pytest.fixture(scope="module")
+def result():
+    found = intensor.solve(
+        DATA.coords, DATA.values, shape=DATA.shape, radius=1.0, tol=1e-7, rtol=0.0
+    )
+    assert found.witness is not None
+    return found
+
+
+def failing(broken, *, coords=DATA.coords, values=DATA.values):
+    report = intensor.verify(broken, coords, values)
+    return {check.name for check in report.checks if check.passed is False}
+
+
+def with_model(result, **changes):
+    return dataclasses.replace(result, model=dataclasses.replace(result.model, **changes))
+
+
+def test_a_sound_result_passes_completely(result):
+    report = intensor.verify(result, DATA.coords, DATA.values)
+    assert report.ok
+    assert report.complete
+    assert report.failures == ()
+    assert report.objective == pytest.approx(result.objective, rel=1e-12)
+    assert report.bound == pytest.approx(result.bound, abs=1e-12)
+    assert report.gap <= 1e-7 + 1e-12
+    assert "pass" in str(report)
+    assert "FAIL" not in str(report)
+
+
+def test_a_bare_model_is_checked_for_feasibility(result):
+    report = intensor.verify(result.model, DATA.coords, DATA.values)
+    assert report.ok
+    assert report.objective == pytest.approx(result.objective, rel=1e-12)
+    bad = dataclasses.replace(result.model, radius=0.5 * result.model.radius)
+    assert not intensor.verify(bad, DATA.coords, DATA.values).ok
+
+
+def test_a_negative_weight_fails(result):
+    weights = result.model.weights.copy()
+    weights[-1] = -weights[-1]
+    assert "model weights" in failing(with_model(result, weights=weights))
+
+
+def test_a_nan_weight_fails(result):
+    weights = result.model.weights.copy()
+    weights[0] = np.nan
+    assert {"model weights", "model radius", "objective"} <= failing(
+        with_model(result, weights=weights)
+    )
+
+
+def test_too_much_weight_fails(result):
+    assert "model radius" in failing(with_model(result, weights=1.01 * result.model.weights))
+
+
+def test_a_missing_vertex_fails(result):
+    vertices = pack_vertices(result.model.vertices.flags()[:-1], DATA.shape)
+    assert "model vertices" in failing(with_model(result, vertices=vertices))
+
+
+def test_a_flipped_bit_changes_the_objective(result):
+    flags = result.model.vertices.flags()
+    flags[0, DATA.coords[0, 0]] ^= 1
+    broken = with_model(result, vertices=pack_vertices(flags, DATA.shape))
+    assert "objective" in failing(broken)
+
+
+def test_a_wrong_objective_fails(result):
+    assert "objective" in failing(dataclasses.replace(result, objective=result.objective * 0.999))
+
+
+def test_other_data_fails(result):
+    values = DATA.values.copy()
+    values[3] += 0.1
+    assert "objective" in failing(result, values=values)
+
+
+def test_a_bound_above_the_optimum_fails(result):
+    optimum = zoo.optimum(DATA.shape, DATA.coords, DATA.values, 1.0)
+    broken = dataclasses.replace(result, bound=optimum + 1e-6)
+    assert "bound" in failing(broken)
+
+
+def test_a_bound_that_its_witness_does_not_support_fails(result):
+    weights = result.witness.weights[::-1].copy()
+    witness = dataclasses.replace(result.witness, weights=weights)
+    assert "bound" in failing(dataclasses.replace(result, witness=witness))
+
+
+def test_a_bound_without_witness_fails(result):
+    assert "bound" in failing(dataclasses.replace(result, witness=None))
+
+
+def test_optimal_with_a_large_gap_fails(result):
+    broken = dataclasses.replace(result, bound=0.5 * result.bound, tolerance=1e-9)
+    assert "status" in failing(broken)
+    assert "status" not in failing(dataclasses.replace(broken, status=intensor.Status.TIME_LIMIT))
+
+
+def test_what_cannot_be_checked_is_said(result):
+    report = intensor.verify(result, DATA.coords, DATA.values, effort=10)
+    assert report.ok
+    assert not report.complete
+    assert any("effort" in check.message for check in report.checks if check.passed is None)
+    within = intensor.verify(result.model, DATA.coords, DATA.values).bound
+    assert report.bound == within
+
+
+def test_the_free_bound_needs_no_witness():
+    data = intensor.planted((10, 10, 10), 300)
+    result = intensor.solve(data.coords, data.values, shape=data.shape, radius=1.0)
+    report = intensor.verify(result, data.coords, data.values)
+    assert report.ok
+    assert report.complete
+
+
+def test_coordinates_must_fit_the_model(result):
+    with pytest.raises(intensor.errors.ShapeError, match="expected"):
+        intensor.verify(result, DATA.coords[:, :2], DATA.values)
+    with pytest.raises(intensor.errors.ShapeError, match="leave"):
+        intensor.verify(result, DATA.coords + 9, DATA.values)
+
+
+def test_only_results_and_models_can_be_verified():
+    with pytest.raises(intensor.errors.SettingError, match="expected a Result or a Model"):
+        intensor.verify("a promise", DATA.coords, DATA.values)
