@@ -1,0 +1,41 @@
+"""What the README shows must run."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+@pytest.fixture(scope="module")
+def text():
+    return README.read_text()
+
+
+def test_the_session_runs(text):
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
+    found = [
+        parser.get_doctest(block, {}, "README", str(README), 0)
+        for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    ]
+    assert sum(len(test.examples) for test in found) >= 5
+    for test in found:
+        runner.run(test)
+    assert runner.summarize(verbose=False).failed == 0
+
+
+def test_there_are_two_commands_of_one_line(text):
+    commands = re.findall(r"```sh\n(.*?)\n```", text, flags=re.DOTALL)
+    assert [command.split()[-2:] for command in commands] == [
+        [".venv/bin/intensor", "demo"],
+        ["-m", "pytest"],
+    ]
+    assert all("\n" not in command for command in commands)
+
+
+def test_linked_files_exist(text):
+    links = re.findall(r"\]\(([^)#:]+)\)", text)
+    assert len(links) >= 3
+    assert all((README.parent / link).exists() for link in links)
