@@ -27,12 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _demo() -> int:
+    print("Compiling the kernels, which takes a while the first time ...", flush=True)
+    small = intensor.planted((3, 3), 9)
+    intensor.solve(small.coords, small.values, shape=small.shape, radius=1.0)
     data = intensor.planted(SHAPE, N_OBSERVATIONS)
     cells = math.prod(SHAPE)
-    print(
-        f"A {' x '.join(map(str, SHAPE))} tensor, {cells} cells, made of {len(data.truth)} boxes; "
-        f"{N_OBSERVATIONS} observations of it.\n"
-    )
+    shape = " x ".join(map(str, SHAPE))
+    print(f"\nA {shape} tensor, {cells} cells, made of {len(data.truth)} boxes;")
+    print(f"{N_OBSERVATIONS} observations of it.\n")
     print(f"{'iteration':>9}  {'boxes':>5}  {'objective':>9}  {'bound':>9}  {'seconds':>7}")
     shown = 0.0
 

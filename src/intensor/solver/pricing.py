@@ -30,6 +30,8 @@ SHARE = 0.3
 
 NEWEST = 16
 """Vertices that count as the last winners."""
+MOST_SUMS = 1 << 19
+"""Indices of the longest mode, over all blocks, that sums are kept for: 256 MiB of them."""
 COMPLEMENTS = np.uint64(0x8080808080808080)
 """Lanes whose vertex is replaced by its complement before it is perturbed."""
 
@@ -77,6 +79,8 @@ class Pricing:
         self._rng = rng
         self._workers = workers
         self._blocks = blocks_of(cells.n_cells, share=4)
+        if len(self._blocks) * max(cells.shape) > MOST_SUMS:
+            self._blocks = [(0, cells.n_cells)]
         self._sums: FloatArray = np.empty((len(self._blocks), max(cells.shape), 64))
         self._values: FloatArray = np.empty(64)
 
