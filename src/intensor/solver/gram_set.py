@@ -17,7 +17,8 @@ __all__ = ["GramSet"]
 PERFECT = 1e-6
 """Share of the first objective below which a fit counts as close to perfect."""
 SPARE = 48
-"""Vertices without weight that are kept beside those in use: the master prices them for free."""
+"""Vertices without weight that are kept beside those in use: the master prices them for free.
+A quarter of those in use is kept when that is more."""
 
 
 class GramSet:
@@ -160,7 +161,7 @@ class GramSet:
     def _prune(self) -> None:
         """Let the oldest vertices without weight go when there are too many of them."""
         size = self.master.size
-        surplus = self.count - size - max(SPARE, size)
+        surplus = self.count - size - max(SPARE, size // 4)
         if surplus <= 0:
             return
         unused = np.setdiff1d(np.arange(self.count), self.master.support[:size])

@@ -136,7 +136,7 @@ def _append(
 ) -> None:
     """Give the factor a column for one more vertex."""
     for i in range(size):
-        column[i] = gram[support[i], vertex]
+        column[i] = gram[vertex, support[i]]  # symmetric, and contiguous this way
     _solve_transposed(factor, size, column)
     left = gram[vertex, vertex] + ridge
     for i in range(size):
