@@ -1,11 +1,14 @@
 """The gauge norm: bounds that meet on small tensors and never cross."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
 import intensor
 import zoo
+from intensor.gauge import _sum_from_below
 
 
 def by_linear_programming(tensor):
@@ -72,6 +75,25 @@ def test_planted_tensors_have_norm_at_most_one():
     norm = intensor.gauge_norm(truth.to_dense())
     assert norm.lower <= 1.0 + 1e-9
     assert norm.upper <= 1.0 + 1e-6
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_bounds_survive_rounding(seed):
+    # The exact norm of a diagonal is its sum: every box inside the support is a single cell.
+    rng = np.random.default_rng(seed)
+    values = rng.random(6) * 10.0 ** rng.integers(-12, 7, 6)
+    exact = sum(map(Fraction, values.tolist()))
+    norm = intensor.gauge_norm(np.diag(values))
+    assert Fraction(norm.lower) <= exact <= Fraction(norm.upper)
+
+
+def test_a_sum_from_below_is_below():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        left, right = rng.standard_normal((2, 30)) * 10.0 ** rng.integers(-8, 8, (2, 30))
+        right[-1] = -float(left[:-1] @ right[:-1]) / left[-1]  # all but cancels
+        exact = sum(Fraction(a) * Fraction(b) for a, b in zip(left, right, strict=True))
+        assert Fraction(_sum_from_below(left * right)) <= exact
 
 
 def test_zero_tensor():

@@ -30,6 +30,7 @@ from intensor.problem.vertex import membership, mode_offsets
 
 __all__ = ["GaugeNorm", "gauge_norm"]
 
+EPS = float(np.finfo(np.float64).eps)
 STARTS = 60
 """Heuristic descents per round; each may give a column."""
 FLIPS = (0.1, 0.25, 0.5)
@@ -146,7 +147,7 @@ class _Columns:
                 answer = exact.minimise(costs, budget=budget)
                 # No vertex holds more than -bound of the dual, so dual / -bound is feasible.
                 most = max(1.0, -answer.bound)
-                lower = max(lower, math.fsum(dual * self._target) / most * (1.0 - 1e-14))
+                lower = max(lower, _sum_from_below(dual * self._target) / most * (1.0 - 4 * EPS))
                 if upper - lower <= rtol * upper:
                     break
                 found = self._new([*found, answer.flags])
@@ -244,9 +245,11 @@ class _Master:
         return np.maximum(solution.col_value, 0.0), np.array(solution.row_dual)
 
     def repair(self, weights: FloatArray) -> tuple[float, FloatArray]:
-        """Return weights that give the tensor exactly, whatever the solver's tolerance was.
+        """Return an upper bound of the norm, and weights that give the tensor to rounding.
 
-        Shrink until nothing overshoots, then fill every cell up with its own vertex.
+        Shrink until nothing overshoots, then fill every cell up with its own vertex. A cell adds
+        up as many weights as there are columns in use, and may be off by a rounding for each:
+        shrinking by that share and filling up again costs at most twice that of every cell.
         """
         reached = np.zeros(self._target.size)
         for column in np.flatnonzero(weights).tolist():
@@ -254,4 +257,11 @@ class _Master:
         shrink = min(1.0, float((self._target / np.maximum(reached, 1e-300)).min()))
         repaired = shrink * weights
         repaired[: self._target.size] += np.maximum(self._target - shrink * reached, 0.0)
-        return math.fsum(repaired) * (1.0 + 1e-14), repaired
+        terms = np.count_nonzero(weights) + 4
+        rounding = 2.0 * terms * EPS * math.fsum(self._target)
+        return math.fsum(repaired) * (1.0 + 4 * EPS) + rounding, repaired
+
+
+def _sum_from_below(products: FloatArray) -> float:
+    """Return a sum of rounded products that is not above the sum of the exact ones."""
+    return math.fsum(products) - EPS * math.fsum(np.abs(products))

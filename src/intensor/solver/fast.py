@@ -1,6 +1,6 @@
 """The fast engine: fully corrective conditional gradients in Gram space.
 
-Every round prices many vertices at once, lets in all that gain enough, and solves for the
+Every round prices many vertices at once, lets in the best that gain enough, and solves for the
 exact best weights of all active vertices. Vertices without weight stay for a while: the
 master prices them for free. On large data a sample of the cells is solved first and its
 vertices are the start on all of them. The exact oracle is asked only to certify.
