@@ -22,6 +22,7 @@ from intensor.oracles.mip.oracle import MipOracle, error_margin
 from intensor.oracles.mip.watch import Watch
 from intensor.oracles.trivial import sum_of_negative, vertex_cost
 from intensor.problem.vertex import membership
+from zoo import all_vertices
 
 MODULES = {"highs": "highspy", "scip": "pyscipopt", "gurobi": "gurobipy"}
 SHAPES = [(3, 4), (3, 3, 3), (2, 3, 2, 2), (1, 4), (5,)]
@@ -40,12 +41,13 @@ def random_cells(rng, shape, count):
     return observe(np.stack(np.unravel_index(cells, shape), axis=1), np.ones(count), shape=shape)
 
 
-def all_vertices(length):
-    return (np.arange(2**length)[:, None] >> np.arange(length) & 1).astype(np.uint8)
+def mixed_costs(rng, count):
+    """Draw costs of which a third is negative, a third 0 and a third positive."""
+    return rng.permutation(np.arange(count) % 3 - 1.0) * rng.uniform(0.1, 1.0, size=count)
 
 
 def least_cost(costs, observations):
-    vertices = all_vertices(sum(observations.shape))
+    vertices = all_vertices(observations.shape)
     return min(vertex_cost(flags, costs, observations) for flags in vertices)
 
 
@@ -83,7 +85,8 @@ def assert_consistent(answer, costs, observations):
 
 def assert_optimal(answer, costs, observations, solver):
     least = least_cost(costs, observations)
-    margin = error_margin(formulate(observations), solver.tolerance) * np.abs(costs).max()
+    scale = np.abs(costs).max()
+    margin = error_margin(formulate(observations, costs / scale), solver.tolerance) * scale
     assert_consistent(answer, costs, observations)
     assert answer.bound <= least <= answer.value
     assert answer.value - least <= margin
@@ -93,23 +96,41 @@ def assert_optimal(answer, costs, observations, solver):
 # --- the formulation
 
 
-@pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 2, 2)])
-def test_rows_leave_every_cell_one_value(shape):
-    observations = random_cells(np.random.default_rng(0), shape, np.prod(shape) - 1)
-    rows = formulate(observations)
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 2, 2), (2, 1, 2, 2)])
+def test_every_cell_is_held_on_the_side_its_cost_pulls_to(shape):
+    rng = np.random.default_rng(0)
+    observations = random_cells(rng, shape, max(3, np.prod(shape) - 1))
+    costs = mixed_costs(rng, observations.n_cells)
+    rows = formulate(observations, costs)
     matrix = csr_array(
         (rows.coefficients, rows.columns, rows.starts), shape=(rows.n_rows, rows.n_columns)
     )
-    for flags in all_vertices(sum(shape)):
+    for flags in all_vertices(shape):
         point = rows.complete(flags)
         inside = membership(flags, observations.coords, observations.shape)
         assert point[rows.n_flags :].tolist() == inside.tolist()
         assert np.all(matrix @ point <= rows.rhs)
-        for cell in range(rows.n_flags, rows.n_columns):
-            for value in (0.25, 1.0 - point[cell]):
+        for cell, (cost, product) in enumerate(zip(costs, inside, strict=True)):
+            for value in (0.0, 0.25, 1.0):
                 other = point.copy()
-                other[cell] = value
-                assert np.any(matrix @ other > rows.rhs)
+                other[rows.n_flags + cell] = value
+                feasible = bool(np.all(matrix @ other <= rows.rhs))
+                assert feasible == (cost * value >= cost * product)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (3, 3, 3), (2, 3, 2, 2)])
+def test_cells_have_only_the_rows_that_can_bind(shape):
+    rng = np.random.default_rng(1)
+    p, count = len(shape), 12
+    costs = mixed_costs(rng, count)
+    rows = formulate(random_cells(rng, shape, count), costs)
+    uses = np.bincount(rows.columns, minlength=rows.n_columns)[rows.n_flags :]
+    assert uses.tolist() == np.choose(np.sign(costs).astype(int) + 1, (p, 0, 1)).tolist()
+    assert rows.n_rows == 4 * p + 4
+    assert np.diff(rows.starts).tolist().count(2) == 4 * p
+    assert rows.starts[-1] == rows.columns.size == rows.coefficients.size == 4 * (2 * p + p + 1)
+    margin = error_margin(rows, 1e-9)
+    assert margin == pytest.approx(2e-9 * (sum(shape) + 12 + 4 * (3 * p + 1)))
 
 
 # --- optimal answers
@@ -137,6 +158,17 @@ def test_agrees_with_enumeration_on_uneven_and_tied_costs(solver):
         assert_optimal(oracle.minimise(tied), tied, observations, solver)
 
 
+@pytest.mark.parametrize("shape", [(4, 4), (3, 3, 3), (2, 3, 2, 2)])
+def test_agrees_with_enumeration_while_signs_flip(solver, shape):
+    rng = np.random.default_rng(16)
+    observations = random_cells(rng, shape, 15)
+    oracle = MipOracle(observations, solver)
+    costs = mixed_costs(rng, 15)
+    shuffled = rng.permutation(costs)
+    for call in (costs, -costs, shuffled, -shuffled, costs):
+        assert_optimal(oracle.minimise(call), call, observations, solver)
+
+
 def test_incumbents_good_and_bad_do_not_change_the_answer(solver):
     rng = np.random.default_rng(8)
     observations = random_cells(rng, (3, 3, 3), 24)
@@ -150,14 +182,42 @@ def test_incumbents_good_and_bad_do_not_change_the_answer(solver):
             assert np.array_equal(incumbent, before)
 
 
+class FirstLook(Watch):
+    """Stops a solver at the first number it shows, and keeps that number."""
+
+    def __init__(self):
+        super().__init__(None, Budget(5.0), scale=1.0, margin=0.0, value=0.0, bound=-np.inf)
+        self.seen = []
+
+    def says_stop(self, look=None):
+        if look is not None:
+            self.seen.append(look()[0])
+        return bool(self.seen)
+
+
+def test_a_solver_has_the_incumbent_and_its_true_cost_from_the_first(solver):
+    observations, costs = hard_problem()
+    costs[::7] = 0.0
+    costs /= np.abs(costs).max()
+    rows = formulate(observations, costs)
+    known = good_vertex(np.random.default_rng(0), costs, observations)
+    cost = vertex_cost(known, costs, observations)
+    warm, cold = FirstLook(), FirstLook()
+    reply = solver.minimise(rows, watch=warm, incumbent=known)
+    solver.minimise(rows, watch=cold, incumbent=None)
+    assert warm.seen[0] == pytest.approx(cost, abs=error_margin(rows, solver.tolerance))
+    assert cold.seen[0] > 0.5 * cost
+    assert np.array_equal(reply.theta > 0.5, known.view(bool))
+
+
 def test_the_incumbent_reaches_the_solver_for_one_call(solver):
     observations, costs = hard_problem()
     known = good_vertex(np.random.default_rng(0), costs, observations)
-    solver.load(formulate(observations))
+    rows = formulate(observations, costs / np.abs(costs).max())
 
     def cost_found(seconds, incumbent):
         watch = Watch(None, Budget(seconds), scale=1.0, margin=0.0, value=0.0, bound=-np.inf)
-        reply = solver.minimise(costs / np.abs(costs).max(), watch=watch, incumbent=incumbent)
+        reply = solver.minimise(rows, watch=watch, incumbent=incumbent)
         if reply.theta is None:
             return 0.0
         return vertex_cost((reply.theta > 0.5).astype(np.uint8), costs, observations)
@@ -318,10 +378,7 @@ class Untouchable:
     name = "untouchable"
     tolerance = 0.0
 
-    def load(self, formulation):
-        raise AssertionError("the solver was asked")
-
-    def minimise(self, costs, *, watch, incumbent):
+    def minimise(self, formulation, *, watch, incumbent):
         raise AssertionError("the solver was asked")
 
 
@@ -333,14 +390,10 @@ class Scripted:
 
     def __init__(self, *replies):
         self.replies = list(replies)
-        self.loads = 0
         self.costs = []
 
-    def load(self, formulation):
-        self.loads += 1
-
-    def minimise(self, costs, *, watch, incumbent):
-        self.costs.append(costs)
+    def minimise(self, formulation, *, watch, incumbent):
+        self.costs.append(formulation.costs)
         reply = self.replies.pop(0)
         if isinstance(reply, BaseException):
             raise reply
@@ -377,7 +430,7 @@ def test_the_vertex_is_evaluated_and_the_bound_lowered():
     assert answer.flags.tolist() == [1, 0, 1, 0]
     assert answer.value == -4.0
     assert answer.bound == max(
-        4.0 * (-1.0 - error_margin(formulate(observations), 1e-6)), sum_of_negative(costs)
+        4.0 * (-1.0 - error_margin(formulate(observations, costs), 1e-6)), sum_of_negative(costs)
     )
 
 
@@ -401,19 +454,14 @@ def test_no_solution_leaves_the_incumbent():
     assert answer.bound == sum_of_negative(costs)
 
 
-def test_a_breakdown_is_our_error_and_the_model_is_built_again():
+def test_a_breakdown_is_our_error_and_ends_one_call_only():
     observations, costs = small_problem()
     fine = MipReply(theta=np.array([1.0, 0.0, 1.0, 0.0]), bound=-1.0)
-    fake = Scripted(fine, fine, ZeroDivisionError("oops"), fine)
-    oracle = MipOracle(observations, fake)
-    oracle.minimise(costs)
-    oracle.minimise(costs)
-    assert fake.loads == 1
+    oracle = MipOracle(observations, Scripted(ZeroDivisionError("oops"), fine))
     with pytest.raises(SolverFailedError, match=r"scripted.*oops") as caught:
         oracle.minimise(costs)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
     assert oracle.minimise(costs).value == -4.0
-    assert fake.loads == 2
 
 
 def test_our_own_errors_and_interrupts_pass_through():
@@ -477,15 +525,37 @@ def test_a_missing_package_says_what_to_install(name, monkeypatch):
 def test_a_licence_that_is_too_small_is_told_from_a_breakdown():
     pytest.importorskip("gurobipy")
     rng = np.random.default_rng(14)
-    observations = random_cells(rng, (12, 12, 12), 600)
+    observations = random_cells(rng, (12, 12, 12), 1503)
+    costs = mixed_costs(rng, 1503)
     oracle = MipOracle(observations, mip_solver("gurobi"))
     try:
-        oracle.minimise(rng.normal(size=600), budget=Budget(0.2))
+        oracle.minimise(costs, budget=Budget(0.2))
     except SolverUnavailableError as error:
         message = str(error)
     else:
         pytest.skip("this licence has no size limit")
-    assert "2400 rows" in message
+    assert "2004 rows" in message
+
+
+def test_a_small_licence_holds_as_many_cells_as_have_rows_that_bind():
+    pytest.importorskip("gurobipy")
+    rng = np.random.default_rng(17)
+    observations = random_cells(rng, (12, 12, 12), 900)  # with all rows of all cells, 3600
+    costs = mixed_costs(rng, 900)
+    answer = MipOracle(observations, mip_solver("gurobi")).minimise(costs, budget=Budget(0.2))
+    assert_consistent(answer, costs, observations)
+
+
+def test_gurobi_takes_out_another_licence_after_a_breakdown():
+    pytest.importorskip("gurobipy")
+    observations, costs = small_problem()
+    solver = mip_solver("gurobi")
+    oracle = MipOracle(observations, solver)
+    assert oracle.minimise(costs).value == -4.0
+    solver._environment.dispose()
+    with pytest.raises(SolverFailedError):
+        oracle.minimise(costs)
+    assert oracle.minimise(costs).value == -4.0
 
 
 def test_highs_elsewhere_keeps_its_threads():

@@ -23,7 +23,7 @@ class MipReply:
     theta
         (n_flags,) flags of the best solution up to the solver's tolerances; None without one.
     bound
-        The solver's dual bound in the units of the costs it was given.
+        The solver's dual bound in the units of the formulation's costs.
     """
 
     theta: FloatArray | None
@@ -44,17 +44,15 @@ class MipSolver(Protocol):
     name: str
     tolerance: float
 
-    def load(self, formulation: Formulation) -> None:
-        """Take a formulation in place of any earlier one."""
-        ...
-
-    def minimise(self, costs: FloatArray, *, watch: Watch, incumbent: FlagArray | None) -> MipReply:
-        """Solve the loaded model for new costs; earlier calls must leave no trace.
+    def minimise(
+        self, formulation: Formulation, *, watch: Watch, incumbent: FlagArray | None
+    ) -> MipReply:
+        """Build a model of the formulation and solve it; earlier calls must leave no trace.
 
         Parameters
         ----------
-        costs
-            (u,) one cost per cell, of largest size 1.
+        formulation
+            Rows and costs, these of largest size 1.
         watch
             Asked as often as the solver allows; has the time limit.
         incumbent

@@ -3,11 +3,17 @@
 One binary ``theta`` per flag and one ``phi`` in [0, 1] per observed cell, flags first::
 
     minimise    sum_x c_x phi_x
-    subject to  phi_x - theta_k[x_k]         <= 0        for every cell x and mode k
-                sum_k theta_k[x_k] - phi_x   <= p - 1    for every cell x
+    subject to  phi_x - theta_k[x_k]         <= 0        where c_x < 0, for every mode k
+                sum_k theta_k[x_k] - phi_x   <= p - 1    where c_x > 0
 
-With binary ``theta`` the rows leave ``phi_x`` one value, the product of its flags. Costs are
-not part of the formulation: they change from call to call.
+Each cell is held on the side that its cost pulls to, and a cell without cost not at all. With
+binary ``theta`` the rows leave ``phi_x`` all from 0 up to the product of its flags, or all from
+the product up to 1, and the product is the cheap end of either range: the minimum is exact.
+Nor is the relaxation weaker than with both kinds of rows for every cell, as at the cheap end
+the other kind holds by itself, with fractional ``theta`` too.
+
+The signs change from call to call and the rows with them, so a formulation is made for one
+call: that takes far less time than the search.
 """
 
 from __future__ import annotations
@@ -30,6 +36,8 @@ class Formulation:
 
     Attributes
     ----------
+    costs
+        (u,) cost of each cell; flags cost nothing.
     members
         (u, p) column of the flag that each cell has in each mode.
     n_flags
@@ -42,6 +50,7 @@ class Formulation:
         (rows,) right-hand sides.
     """
 
+    costs: FloatArray
     members: IndexArray
     n_flags: int
     starts: NDArray[np.int32]
@@ -61,17 +70,23 @@ class Formulation:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows, p + 1 per cell."""
+        """Number of rows: p per cell of negative cost, 1 per cell of positive cost."""
         return int(self.rhs.size)
 
     def complete(self, flags: FlagArray) -> FloatArray:
-        """Return the (n_columns,) feasible point that a vertex stands for."""
+        """Return the (n_columns,) feasible point of a vertex that costs what the vertex costs."""
         theta = flags.astype(np.float64)
         return np.concatenate((theta, theta[self.members].prod(axis=1)))
 
 
-def formulate(observations: Observations) -> Formulation:
-    """Return the rows of the observed cells, p + 1 next to each other per cell."""
+def formulate(observations: Observations, costs: FloatArray) -> Formulation:
+    """Return the programme for one call, cell by cell: Gurobi is slower on rows sorted by sign.
+
+    Parameters
+    ----------
+    costs
+        (u,) one cost per observed cell.
+    """
     p = len(observations.shape)
     u = observations.n_cells
     offsets = mode_offsets(observations.shape)
@@ -80,13 +95,18 @@ def formulate(observations: Observations) -> Formulation:
 
     pairs = np.stack(np.broadcast_arrays(members, cells), axis=2).reshape(u, 2 * p)
     columns = np.hstack((pairs, members, cells))
-    one_cell = np.array([-1.0, 1.0] * p + [1.0] * p + [-1.0])
-    lengths = np.tile([2] * p + [p + 1], u)
+    coefficients = np.array([-1.0, 1.0] * p + [1.0] * p + [-1.0])
+    lengths = np.array([2] * p + [p + 1])
+    rhs = np.array([0.0] * p + [p - 1.0])
+    needed = np.stack([costs < 0.0] * p + [costs > 0.0], axis=1)  # of the p + 1 rows of a cell
+    entries = np.repeat(needed, lengths, axis=1)
+    row_lengths = np.broadcast_to(lengths, needed.shape)[needed]
     return Formulation(
+        costs=costs,
         members=members,
         n_flags=int(offsets[-1]),
-        starts=np.concatenate(([0], np.cumsum(lengths))).astype(np.int32),
-        columns=columns.ravel().astype(np.int32),
-        coefficients=np.tile(one_cell, u),
-        rhs=np.tile([0.0] * p + [p - 1.0], u),
+        starts=np.concatenate(([0], np.cumsum(row_lengths))).astype(np.int32),
+        columns=columns[entries].astype(np.int32),
+        coefficients=np.broadcast_to(coefficients, entries.shape)[entries],
+        rhs=np.broadcast_to(rhs, needed.shape)[needed],
     )

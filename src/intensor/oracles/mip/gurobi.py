@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from intensor.arrays import FlagArray, FloatArray
+from intensor.arrays import FlagArray
 from intensor.errors import SolverUnavailableError
 from intensor.oracles.mip.base import MipReply, import_solver
 from intensor.oracles.mip.formulation import Formulation
@@ -39,41 +39,37 @@ class GurobiSolver:
 
     def __init__(self) -> None:
         self._gurobipy = import_solver("gurobipy", install='pip install "intensor[gurobi]"')
+        self._environment: Any = None
 
-    def load(self, formulation: Formulation) -> None:
-        """Build the model, in place of any earlier one."""
-        self._formulation = formulation
-        n_flags, n_cells = formulation.n_flags, formulation.n_cells
-        rows = csr_array(
-            (formulation.coefficients, formulation.columns, formulation.starts),
-            shape=(formulation.n_rows, formulation.n_columns),
-        )
-        with self._licence_errors():
-            environment = self._gurobipy.Env(empty=True)
-            environment.setParam("OutputFlag", 0)  # before start, which prints the licence
-            environment.start()
-            self._model = self._gurobipy.Model(env=environment)
+    def minimise(
+        self, formulation: Formulation, *, watch: Watch, incumbent: FlagArray | None
+    ) -> MipReply:
+        """Build the model and solve it."""
+        n_flags = formulation.n_flags
+        with (
+            self._licence_errors(formulation),
+            self._gurobipy.Model(env=self._licensed()) as model,
+        ):
             for parameter, setting in _PARAMETERS.items():
-                self._model.setParam(parameter, setting)
-            kinds = np.array(["B"] * n_flags + ["C"] * n_cells)
-            self._z = self._model.addMVar(formulation.n_columns, ub=1.0, vtype=kinds)
-            self._model.addMConstr(rows, self._z, "<", formulation.rhs)
-            self._model.update()
-
-    def minimise(self, costs: FloatArray, *, watch: Watch, incumbent: FlagArray | None) -> MipReply:
-        """Solve the loaded model for new costs."""
-        model, z, n_flags = self._model, self._z, self._formulation.n_flags
-        with self._licence_errors():
-            model.reset(1)
-            z[n_flags:].Obj = costs
+                model.setParam(parameter, setting)
+            z = _build(model, formulation)
             if incumbent is not None:
-                z.Start = self._formulation.complete(incumbent)
+                z.Start = formulation.complete(incumbent)
             model.setParam("TimeLimit", watch.seconds)
-            self._optimize(watch)
+            self._optimize(model, watch)
             theta = z[:n_flags].X if model.SolCount > 0 else None
             return MipReply(theta=theta, bound=model.ObjBound)
 
-    def _optimize(self, watch: Watch) -> None:
+    def _licensed(self) -> Any:
+        """Return the environment; starting it takes out a licence, which can be slow."""
+        if self._environment is None:
+            environment = self._gurobipy.Env(empty=True)
+            environment.setParam("OutputFlag", 0)  # before start, which prints the licence
+            environment.start()
+            self._environment = environment
+        return self._environment
+
+    def _optimize(self, model: Any, watch: Watch) -> None:
         """Run Gurobi with the watch in its callback."""
         callback = self._gurobipy.GRB.Callback
         started = stopped = False
@@ -93,17 +89,18 @@ class GurobiSolver:
                 stopped = True
                 model.terminate()
 
-        self._model.optimize(poll)
-        if self._model.Status == self._gurobipy.GRB.INTERRUPTED and not stopped:
+        model.optimize(poll)
+        if model.Status == self._gurobipy.GRB.INTERRUPTED and not stopped:
             watch.interrupt()
 
     @contextmanager
-    def _licence_errors(self) -> Iterator[None]:
+    def _licence_errors(self, formulation: Formulation) -> Iterator[None]:
         """Tell a licence that is missing or too small from a solver that broke down."""
         codes = self._gurobipy.GRB.Error
         try:
             yield
         except self._gurobipy.GurobiError as error:
+            self._environment = None  # it may be in any state: start another next time
             if error.errno not in (
                 codes.NO_LICENSE,
                 codes.SIZE_LIMIT_EXCEEDED,
@@ -113,10 +110,23 @@ class GurobiSolver:
                 raise
             message = (
                 f"Gurobi's licence does not allow this model ({error}): "
-                f"{self._formulation.n_rows} rows, {self._formulation.n_columns} columns. "
+                f"{formulation.n_rows} rows, {formulation.n_columns} columns. "
                 "Install a full licence or choose another solver."
             )
             raise SolverUnavailableError(message) from error
+
+
+def _build(model: Any, formulation: Formulation) -> Any:
+    """Add rows and columns; return the columns."""
+    costs = np.concatenate((np.zeros(formulation.n_flags), formulation.costs))
+    kinds = np.array(["B"] * formulation.n_flags + ["C"] * formulation.n_cells)
+    z = model.addMVar(formulation.n_columns, ub=1.0, obj=costs, vtype=kinds)
+    rows = csr_array(
+        (formulation.coefficients, formulation.columns, formulation.starts),
+        shape=(formulation.n_rows, formulation.n_columns),
+    )
+    model.addMConstr(rows, z, "<", formulation.rhs)
+    return z
 
 
 def _take_back_interrupts() -> None:

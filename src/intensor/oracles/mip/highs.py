@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from intensor.arrays import FlagArray, FloatArray
+from intensor.arrays import FlagArray
 from intensor.errors import SolverFailedError
 from intensor.oracles.mip.base import MipReply, import_solver
 from intensor.oracles.mip.formulation import Formulation
@@ -43,61 +43,55 @@ class HighsSolver:
     def __init__(self) -> None:
         self._highspy = import_solver("highspy", install="pip install highspy")
 
-    def load(self, formulation: Formulation) -> None:
-        """Build the model, in place of any earlier one."""
-        highspy = self._highspy
-        self._formulation = formulation
-        self._cells = np.arange(formulation.n_flags, formulation.n_columns, dtype=np.int32)
-        self._highs = highspy.Highs()
+    def minimise(
+        self, formulation: Formulation, *, watch: Watch, incumbent: FlagArray | None
+    ) -> MipReply:
+        """Build the model and solve it."""
+        highs = self._highspy.Highs()
         for option, setting in _OPTIONS.items():
-            self._check(self._highs.setOptionValue(option, setting), f"option {option}")
+            self._check(highs.setOptionValue(option, setting), f"option {option}")
         for option in _PARTIAL_SEARCHES:  # not checked: early versions lack these options
-            self._highs.setOptionValue(option, False)
-        n_flags, n_cells = formulation.n_flags, formulation.n_cells
-        lp = highspy.HighsLp()
-        lp.num_col_ = formulation.n_columns
-        lp.num_row_ = formulation.n_rows
-        lp.col_cost_ = np.zeros(formulation.n_columns)
-        lp.col_lower_ = np.zeros(formulation.n_columns)
-        lp.col_upper_ = np.ones(formulation.n_columns)
-        lp.row_lower_ = np.full(formulation.n_rows, -highspy.kHighsInf)
-        lp.row_upper_ = formulation.rhs
-        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        lp.a_matrix_.num_col_ = formulation.n_columns
-        lp.a_matrix_.num_row_ = formulation.n_rows
-        lp.a_matrix_.start_ = formulation.starts
-        lp.a_matrix_.index_ = formulation.columns
-        lp.a_matrix_.value_ = formulation.coefficients
-        kinds = highspy.HighsVarType
-        lp.integrality_ = [kinds.kInteger] * n_flags + [kinds.kContinuous] * n_cells
-        self._check(self._highs.passModel(lp), "passModel")
-
-    def minimise(self, costs: FloatArray, *, watch: Watch, incumbent: FlagArray | None) -> MipReply:
-        """Solve the loaded model for new costs."""
-        highs = self._highs
-        # new costs also drop the solution of the last call
-        self._check(highs.changeColsCost(self._cells.size, self._cells, costs), "changeColsCost")
+            highs.setOptionValue(option, False)
+        self._check(highs.passModel(self._model(formulation)), "passModel")
         if incumbent is not None:
             start = self._highspy.HighsSolution()
-            start.col_value = self._formulation.complete(incumbent)
+            start.col_value = formulation.complete(incumbent)
             self._check(highs.setSolution(start), "setSolution")
         self._check(highs.setOptionValue("time_limit", watch.seconds), "option time_limit")
-        self._run(watch)
+        self._run(highs, watch)
         info = highs.getInfo()
         theta = None
         if info.primal_solution_status == _FEASIBLE:
-            theta = np.array(highs.getSolution().col_value)[: self._formulation.n_flags]
+            theta = np.array(highs.getSolution().col_value)[: formulation.n_flags]
         return MipReply(theta=theta, bound=info.mip_dual_bound)
 
-    def _run(self, watch: Watch) -> None:
+    def _model(self, formulation: Formulation) -> Any:
+        """Return the formulation as HiGHS takes it."""
+        n_rows, n_columns = formulation.n_rows, formulation.n_columns
+        lp = self._highspy.HighsLp()
+        lp.num_col_, lp.num_row_ = n_columns, n_rows
+        lp.col_cost_ = np.concatenate((np.zeros(formulation.n_flags), formulation.costs))
+        lp.col_lower_, lp.col_upper_ = np.zeros(n_columns), np.ones(n_columns)
+        lp.row_lower_, lp.row_upper_ = np.full(n_rows, -np.inf), formulation.rhs
+        matrix = lp.a_matrix_
+        matrix.format_ = self._highspy.MatrixFormat.kRowwise
+        matrix.num_col_, matrix.num_row_ = n_columns, n_rows
+        matrix.start_ = formulation.starts
+        matrix.index_ = formulation.columns
+        matrix.value_ = formulation.coefficients
+        kinds = self._highspy.HighsVarType
+        flags, cells = [kinds.kInteger], [kinds.kContinuous]
+        lp.integrality_ = flags * formulation.n_flags + cells * formulation.n_cells
+        return lp
+
+    def _run(self, highs: Any, watch: Watch) -> None:
         """Run HiGHS with the watch in its callback, and leave its scheduler as it was."""
 
         def poll(event: Any) -> None:
             seen = event.data_out
             stop = watch.says_stop(lambda: (seen.mip_primal_bound, seen.mip_dual_bound))
-            event.interrupt(stop)  # also when False: HiGHS remembers the last solve's answer
+            event.interrupt(stop)
 
-        highs = self._highs
         # HiGHS refuses another number of threads than its scheduler was started with
         highs.resetGlobalScheduler(True)
         highs.cbMipInterrupt.subscribe(poll)

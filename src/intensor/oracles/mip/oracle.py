@@ -30,8 +30,12 @@ def error_margin(formulation: Formulation, tolerance: float) -> float:
 
     A dual solution that misses feasibility by ``tolerance`` in every column and row
     overstates the bound by at most that times the ranges of the columns (1 each) and of the
-    rows (at most one per entry). A point that misses by as much moves the objective by no
-    more than that either, and so do the cut-offs, which are of the size of the tolerance.
+    rows (at most one per entry); rows left out have multiplier 0 and miss nothing. A point
+    that misses by as much, integrality included, costs less than its vertex by at most two
+    tolerances per cell of negative cost and p + 1 per cell of positive cost: no more than
+    one per entry either. (It may cost more than its vertex by any amount where ``phi`` is
+    not at its cheap end, which only makes an objective too careful.) The cut-offs are of the
+    size of the tolerance too.
     """
     return 2.0 * tolerance * (formulation.n_columns + formulation.columns.size)
 
@@ -44,13 +48,12 @@ class MipOracle:
     observations
         The cells the costs belong to.
     solver
-        Does the search; its model is built at the first call that needs it.
+        Does the search.
     """
 
     def __init__(self, observations: Observations, solver: MipSolver) -> None:
         self._observations = observations
         self._solver = solver
-        self._loaded: Formulation | None = None
 
     def minimise(
         self,
@@ -86,13 +89,13 @@ class MipOracle:
     ) -> Answer:
         """Let the solver improve on the start and check what it says."""
         scale = float(np.abs(costs).max())
-        formulation = formulate(self._observations) if self._loaded is None else self._loaded
+        formulation = formulate(self._observations, costs / scale)
         margin = error_margin(formulation, self._solver.tolerance)
         watch = Watch(
             goal, budget, scale=scale, margin=margin, value=start.value, bound=start.bound
         )
         incumbent = start.flags if start.value < 0.0 else None
-        reply = self._ask(formulation, costs / scale, watch=watch, incumbent=incumbent)
+        reply = self._ask(formulation, watch=watch, incumbent=incumbent)
 
         flags, value = start.flags, start.value
         if reply.theta is not None:
@@ -108,24 +111,14 @@ class MipOracle:
         return Answer(flags=flags, value=value, bound=max(bound, start.bound), source=name)
 
     def _ask(
-        self,
-        formulation: Formulation,
-        costs: FloatArray,
-        *,
-        watch: Watch,
-        incumbent: FlagArray | None,
+        self, formulation: Formulation, *, watch: Watch, incumbent: FlagArray | None
     ) -> MipReply:
         """Run the solver; whatever it raises comes out as an error of ours."""
         try:
-            if self._loaded is None:
-                self._solver.load(formulation)
-                self._loaded = formulation
             with watch:
-                reply = self._solver.minimise(costs, watch=watch, incumbent=incumbent)
-        except BaseException as error:
-            self._loaded = None  # the model may be in any state: build a new one next time
-            if isinstance(error, IntensorError) or not isinstance(error, Exception):
-                raise
+                return self._solver.minimise(formulation, watch=watch, incumbent=incumbent)
+        except IntensorError:
+            raise
+        except Exception as error:
             message = f"The solver {self._solver.name} broke down ({error}). Try another one."
             raise SolverFailedError(message) from error
-        return reply

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from intensor.arrays import FlagArray, FloatArray
+from intensor.arrays import FlagArray
 from intensor.oracles.mip.base import MipReply, import_solver
 from intensor.oracles.mip.formulation import Formulation
 from intensor.oracles.mip.watch import Watch
@@ -17,9 +17,8 @@ __all__ = ["ScipSolver"]
 class ScipSolver:
     """SCIP, one thread, to optimality.
 
-    The model is built anew for every call. SCIP can free the transformed problem and take new
-    costs, but what stays behind doubles the work of the next solve and makes it depend on
-    the calls before.
+    SCIP could free the transformed problem and take new costs and rows, but what stays behind
+    doubles the work of the next solve and makes it depend on the calls before.
     """
 
     name = "scip"
@@ -28,18 +27,16 @@ class ScipSolver:
     def __init__(self) -> None:
         self._scip = import_solver("pyscipopt", install='pip install "intensor[scip]"')
 
-    def load(self, formulation: Formulation) -> None:
-        """Take the rows."""
-        self._formulation = formulation
-
-    def minimise(self, costs: FloatArray, *, watch: Watch, incumbent: FlagArray | None) -> MipReply:
-        """Build the model with these costs and solve it."""
+    def minimise(
+        self, formulation: Formulation, *, watch: Watch, incumbent: FlagArray | None
+    ) -> MipReply:
+        """Build the model and solve it."""
         model = self._scip.Model()
         try:
             self._configure(model, watch)
-            theta, phi = self._build(model, costs)
+            theta, phi = self._build(model, formulation)
             if incumbent is not None:
-                point = self._formulation.complete(incumbent).tolist()
+                point = formulation.complete(incumbent).tolist()
                 start = model.createOrigSol()
                 for variable, value in zip(theta + phi, point, strict=True):
                     model.setSolVal(start, variable, value)
@@ -86,11 +83,10 @@ class ScipSolver:
             name="watch",
         )
 
-    def _build(self, model: Any, costs: FloatArray) -> tuple[list[Any], list[Any]]:
+    def _build(self, model: Any, rows: Formulation) -> tuple[list[Any], list[Any]]:
         """Add columns and rows; return the columns of the flags and of the cells."""
-        rows = self._formulation
         theta = [model.addVar(vtype="B") for _ in range(rows.n_flags)]
-        phi = [model.addVar(ub=1.0, obj=cost) for cost in costs.tolist()]
+        phi = [model.addVar(ub=1.0, obj=cost) for cost in rows.costs.tolist()]
         z = theta + phi
         columns, coefficients = rows.columns.tolist(), rows.coefficients.tolist()
         starts, right_sides = rows.starts.tolist(), rows.rhs.tolist()
