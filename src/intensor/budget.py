@@ -24,14 +24,26 @@ class Budget:
     ----------
     seconds
         Time allowed from now on; None for no limit.
+    within
+        A budget that this one is a part of: when that is spent or interrupted, so is this one.
     """
 
-    __slots__ = ("_deadline", "_start", "interrupted")
+    __slots__ = ("_deadline", "_interrupted", "_start", "_within")
 
-    def __init__(self, seconds: float | None = None) -> None:
+    def __init__(self, seconds: float | None = None, *, within: Budget | None = None) -> None:
         self._start = time.perf_counter()
         self._deadline = math.inf if seconds is None else self._start + seconds
-        self.interrupted = False
+        self._within = within
+        self._interrupted = False
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether someone asked to stop."""
+        return self._interrupted or (self._within is not None and self._within.interrupted)
+
+    @interrupted.setter
+    def interrupted(self, value: bool) -> None:
+        self._interrupted = value
 
     @property
     def elapsed(self) -> float:
@@ -41,12 +53,15 @@ class Budget:
     @property
     def remaining(self) -> float:
         """Seconds left, infinite without a limit and never below 0."""
-        return max(0.0, self._deadline - time.perf_counter())
+        left = max(0.0, self._deadline - time.perf_counter())
+        return left if self._within is None else min(left, self._within.remaining)
 
     @property
     def spent(self) -> bool:
         """Whether work must stop now: no time left, or interrupted."""
-        return self.interrupted or time.perf_counter() >= self._deadline
+        if self._within is not None and self._within.spent:
+            return True
+        return self._interrupted or time.perf_counter() >= self._deadline
 
 
 @contextmanager

@@ -261,16 +261,17 @@ def _enumeration_effort(model: Model, data: _Data) -> float:
 
 
 def _recompute_bound(witness: Model, data: _Data) -> float:
-    """Return ``f(z) + min over vertices of <gradient, radius * vertex - z>`` at the witness z.
+    """Return what the gradient at the witness proves, with the best length of step.
 
-    By convexity f is nowhere below this on the polytope.
+    For any h >= 0 and any z of the polytope, ``sum w (z - y)^2`` is at least
+    ``h <c, z - y> - h^2 sum c^2 / (4 w)``: the difference is a sum of squares. Here w are the
+    shares, y the means and c the gradient; the best h makes it ``a^2 / (4 r)``.
     """
-    z = _evaluate(witness, data.cells)
-    residual = z - data.means
-    gradient = 2.0 * data.shares * residual
-    cheapest = _cheapest_vertex(witness.shape, data.cells, gradient)
-    at_witness = math.fsum(data.shares * residual**2) + data.within
-    return at_witness + witness.radius * cheapest - math.fsum(gradient * z)
+    gradient = 2.0 * data.shares * (_evaluate(witness, data.cells) - data.means)
+    cheapest = witness.radius * _cheapest_vertex(witness.shape, data.cells, gradient)
+    a = cheapest - math.fsum(gradient * data.means)
+    r = math.fsum(gradient**2 / (4.0 * data.shares))
+    return data.within + (a * a / (4.0 * r) if a > 0.0 and r > 0.0 else 0.0)
 
 
 def _cheapest_vertex(shape: Shape, cells: AnyArray, costs: FloatArray) -> float:

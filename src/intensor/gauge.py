@@ -23,9 +23,9 @@ from intensor.errors import ShapeError, SolverFailedError
 from intensor.kernels.contraction import PerIndexRemembered
 from intensor.model.model import Model, build_model
 from intensor.oracles.alternating import AlternatingOracle
-from intensor.oracles.cascade import exact_oracle
-from intensor.oracles.enumeration import EnumerationOracle
+from intensor.oracles.cascade import NoSearch, exact_oracle
 from intensor.oracles.mip.base import import_solver
+from intensor.oracles.mip.oracle import MipOracle
 from intensor.problem.vertex import membership, mode_offsets
 
 __all__ = ["GaugeNorm", "gauge_norm"]
@@ -142,7 +142,7 @@ class _Columns:
                 break
             costs = self._costs(dual)
             found = self._propose(costs, budget)
-            cheap = isinstance(exact, EnumerationOracle) and rounds % 10 == 0
+            cheap = rounds % 10 == 0 and not isinstance(exact, MipOracle | NoSearch)
             if (cheap or not found) and not budget.spent:
                 answer = exact.minimise(costs, budget=budget)
                 # No vertex holds more than -bound of the dual, so dual / -bound is feasible.

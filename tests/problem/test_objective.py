@@ -105,11 +105,45 @@ def test_the_lower_bound_is_below_everything_and_close(seed):
     for x in (*mixtures[:5], np.zeros(cells.n_cells), 3.0 * mixtures[0] - 1.0):
         gradient = objective.gradient(x)
         cheapest = float((vertices @ gradient).min())
-        bound = objective.lower_bound(x, gradient, cheapest)
+        bound = objective.lower_bound(gradient, cheapest)
         assert bound <= least
-        # It is the linearisation at x, no less than rounding asks for.
-        tight = objective.value(x) - float(gradient @ x) + cheapest
-        assert tight - 1e-12 <= bound <= tight
+        # Never worse than the linearisation at x, but for rounding.
+        linear = objective.value(x) - float(gradient @ x) + cheapest
+        assert bound >= max(linear, objective.constant) - 1e-12
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_best_step_shrinks_the_gap_as_promised(seed):
+    _, _, cells = problem(seed)
+    objective = build_objective(cells, 1.0)
+    vertices = every_vertex(cells)
+    x = np.random.default_rng(seed).dirichlet(np.full(len(vertices), 0.02)) @ vertices
+    gradient = objective.gradient(x)
+    fit = objective.value(x) - objective.constant
+    for share in (0.0, 0.01, 0.5, 1.0, 1.9, 2.0):  # of the fit, as the gap
+        gap = share * fit
+        cheapest = float(gradient @ x) - gap
+        bound = objective.lower_bound(gradient, cheapest)
+        shrunk = gap - gap**2 / (4.0 * fit)
+        assert objective.value(x) - bound == pytest.approx(shrunk, abs=1e-13)
+    # Beyond that the constant is all that is proven.
+    bound = objective.lower_bound(gradient, float(gradient @ x) - 2.1 * fit)
+    assert bound == pytest.approx(objective.constant, rel=1e-14)
+
+
+def test_no_other_step_is_better():
+    _, _, cells = problem(2)
+    objective = build_objective(cells, 1.0)
+    vertices = every_vertex(cells)
+    x = np.random.default_rng(2).dirichlet(np.full(len(vertices), 0.02)) @ vertices
+    gradient = objective.gradient(x)
+    cheapest = float((vertices @ gradient).min())
+    bound = objective.lower_bound(gradient, cheapest)
+    for step in np.linspace(0.0, 3.0, 301):
+        # The point y that has step * gradient as its gradient gives the same bound or less.
+        y = objective.targets + step * (x - objective.targets)
+        linear = objective.value(y) - step * float(gradient @ y) + step * cheapest
+        assert linear <= bound + 1e-13
 
 
 def test_the_lower_bound_is_tight_at_the_optimum():
@@ -118,25 +152,21 @@ def test_the_lower_bound_is_tight_at_the_optimum():
     vertices = every_vertex(cells)
     mixture = np.random.default_rng(3).dirichlet(np.ones(len(vertices))) @ vertices
     objective = Objective(targets=mixture, weights=cells.counts / cells.n, constant=0.25, scale=1.0)
-    bound = objective.lower_bound(mixture, objective.gradient(mixture), 0.0)
+    bound = objective.lower_bound(objective.gradient(mixture), 0.0)
     assert 0.25 - 1e-14 <= bound <= 0.25
 
 
-def exact_minimum_of_linearisation(objective, x, vertices):
-    """Return ``min over vertices of f(x) + <grad f(x), v - x>`` in rational arithmetic."""
-    weights = [Fraction(w) for w in objective.weights]
-    targets = [Fraction(t) for t in objective.targets]
-    point = [Fraction(z) for z in x]
-    slopes = [2 * w * (z - t) for w, z, t in zip(weights, point, targets, strict=True)]
-    value = sum(w * (z - t) ** 2 for w, z, t in zip(weights, point, targets, strict=True))
-    at_zero = (
-        Fraction(objective.constant)
-        + value
-        - sum(c * z for c, z in zip(slopes, point, strict=True))
-    )
-    return at_zero + min(
+def exact_bound(objective, costs, vertices):
+    """Return A and R of ``lower_bound`` for the given float costs in rational arithmetic."""
+    slopes = [Fraction(float(c)) for c in costs]
+    targets = [Fraction(float(t)) for t in objective.targets]
+    weights = [Fraction(float(w)) for w in objective.weights]
+    cheapest = min(
         sum((c for c, on in zip(slopes, row, strict=True) if on), Fraction(0)) for row in vertices
     )
+    a = cheapest - sum(c * t for c, t in zip(slopes, targets, strict=True))
+    r = sum(c * c / (4 * w) for c, w in zip(slopes, weights, strict=True))
+    return a, r
 
 
 def rounded_down(costs, vertices):
@@ -158,13 +188,16 @@ def assert_bound_is_valid(targets, weights, x, constant):
     )
     gradient = objective.gradient(np.array(x))
     cheapest = rounded_down(gradient, VERTICES)
-    bound = objective.lower_bound(np.array(x), gradient, cheapest)
-    exact = exact_minimum_of_linearisation(objective, np.array(x), VERTICES)
+    bound = objective.lower_bound(gradient, cheapest)
+    a, r = exact_bound(objective, gradient, VERTICES)
+    exact = Fraction(constant) + (a * a / (4 * r) if a > 0 and r > 0 else 0)
     assert Fraction(bound) <= exact
     # And not far below: the margin is rounding, not a way out.
-    size = sum(w * (t * t + z * z) for w, t, z in zip(weights, targets, x, strict=True))
-    size += float(np.abs(gradient).sum()) + abs(cheapest) + constant
-    assert bound >= float(exact) - 1e-13 * size
+    size = Fraction(float(np.abs(gradient * objective.targets).sum()) + abs(cheapest))
+    less = a - size * Fraction(1, 10**14)
+    if less > 0:
+        exact = Fraction(constant) + less * less / (4 * r)
+        assert Fraction(bound) >= exact * (1 - Fraction(1, 10**13))
 
 
 magnitudes = st.one_of(
@@ -195,14 +228,16 @@ def test_the_lower_bound_survives_cancellation(targets, weights, ulps):
 
 
 def test_without_the_margin_rounding_would_break_the_bound():
-    # The property tests above can fail: leave the margin out and they do.
+    # The property tests above can fail: leave the margins out and they do.
     rng = np.random.default_rng(0)
     broken = 0
     for _ in range(200):
-        targets, x = rng.uniform(size=4), rng.uniform(size=4)
+        targets, x = rng.uniform(1.0, 2.0, size=4), rng.uniform(size=4)
         weights = rng.uniform(size=4)
         objective = Objective(targets=targets, weights=weights, constant=0.0, scale=1.0)
         gradient = objective.gradient(x)
-        bare = math.fsum(weights * (targets**2 - x**2)) + rounded_down(gradient, VERTICES)
-        broken += Fraction(bare) > exact_minimum_of_linearisation(objective, x, VERTICES)
+        a = rounded_down(gradient, VERTICES) - math.fsum(gradient * targets)
+        bare = a * a / (4.0 * math.fsum(gradient**2 / (4.0 * weights)))
+        exact_a, exact_r = exact_bound(objective, gradient, VERTICES)
+        broken += exact_a > 0 and Fraction(bare) > exact_a**2 / (4 * exact_r)
     assert broken > 0

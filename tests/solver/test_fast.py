@@ -1,5 +1,6 @@
 """The fast version: exact where it can be, honest where it cannot, and the same on any machine."""
 
+import dataclasses
 import functools
 import gc
 import os
@@ -130,6 +131,65 @@ def test_small_noisy_tensors_are_certified_through_samples(large, monkeypatch):
     assert result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(optimum, abs=1e-8)
     assert intensor.verify(result, data.coords, data.values).complete
+
+
+@pytest.mark.parametrize("exact", ["auto", "enumeration", "branch", "highs"])
+def test_every_exact_oracle_certifies(exact):
+    data, optimum = noisy((4, 6, 4), 70, 1)
+    result = solve(data, tol=1e-7, exact=exact)
+    assert result.status is Status.OPTIMAL
+    assert result.bound <= optimum + 1e-14 <= result.objective + 2e-14
+    assert result.bound_source == (exact if exact != "auto" else "enumeration")
+    assert result.counters.exact_calls >= 1
+    assert intensor.verify(result, data.coords, data.values).complete
+
+
+@pytest.mark.parametrize(
+    ("shape", "n", "exact"), [((12, 12, 12), 500, "enumeration"), ((25, 20, 3), 400, "branch")]
+)
+def test_noise_is_no_obstacle_to_a_proof(shape, n, exact):
+    data = intensor.planted(shape, n, noise=0.05)
+    rough = solve(data, exact="off", tol=1e-6)
+    result = solve(data, tol=0.01 * rough.objective, exact=exact)
+    assert result.status is Status.OPTIMAL
+    assert result.bound_source == exact
+    assert result.gap <= 0.01 * rough.objective
+    # A model that is certified to much less is between bound and objective.
+    better = solve(data, tol=1e-4 * rough.objective, exact=exact)
+    assert better.status is Status.OPTIMAL
+    assert result.bound <= better.objective <= result.objective + 1e-4 * rough.objective
+    assert better.bound <= result.objective
+
+
+def test_an_exact_call_brings_all_that_it_finds(monkeypatch):
+    # The pool of a call enters together: without it each call would bring one vertex.
+    data = intensor.planted((10, 10, 10), 400, 3, noise=0.05)
+    lazy = dataclasses.replace(fast.FEW_CELLS[0], starts=1, batches=1)
+    monkeypatch.setattr(fast, "FEW_CELLS", (lazy,))  # so that the exact oracle has much to find
+    together = solve(data, tol=1e-6, exact="enumeration")
+    monkeypatch.setattr(fast, "POOL", 2)
+    few = solve(data, tol=1e-6, exact="enumeration")
+    assert together.status is few.status is Status.OPTIMAL
+    assert 2 * together.counters.exact_calls < few.counters.exact_calls
+
+
+@pytest.mark.parametrize(
+    ("shape", "n", "exact"), [((14, 14, 14), 600, "enumeration"), ((22, 22, 3), 500, "branch")]
+)
+def test_threads_do_not_change_what_is_proven(shape, n, exact):
+    data = intensor.planted(shape, n, noise=0.05)
+    one, two = (solve(data, tol=1e-5, exact=exact, threads=threads) for threads in (1, 2))
+    assert one.status is Status.OPTIMAL
+    assert walk(one) == walk(two)
+
+
+def test_the_time_limit_is_kept_inside_an_exact_call():
+    data = intensor.planted((24, 24, 24), 600, noise=0.05)
+    start = time.perf_counter()
+    result = solve(data, tol=1e-9, exact="enumeration", time_limit=4.0)
+    assert time.perf_counter() - start < 6.0
+    assert result.status is Status.TIME_LIMIT
+    assert intensor.verify(result, data.coords, data.values).ok
 
 
 @pytest.mark.parametrize("rep", range(4))

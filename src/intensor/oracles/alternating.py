@@ -14,11 +14,18 @@ import numpy as np
 
 from intensor.arrays import FlagArray, FloatArray, Shape
 from intensor.budget import Budget
+from intensor.data.observations import Observations
 from intensor.kernels.contraction import Contraction
+from intensor.kernels.lanes import descend_lanes, mix_starts, split_lanes
+from intensor.kernels.layout import positions
 from intensor.oracles.base import Answer, Goal
-from intensor.problem.vertex import mode_slices
+from intensor.oracles.trivial import vertex_cost
+from intensor.problem.vertex import mode_offsets, mode_slices
 
-__all__ = ["AlternatingOracle"]
+__all__ = ["AlternatingOracle", "best_of_many"]
+
+STARTS = 64
+SWEEPS = 50
 
 
 class AlternatingOracle:
@@ -102,3 +109,29 @@ class AlternatingOracle:
         yield 1 - first
         while True:
             yield self._rng.integers(0, 2, size=first.size, dtype=np.uint8)
+
+
+def best_of_many(
+    observations: Observations, costs: FloatArray, incumbent: FlagArray | None = None
+) -> tuple[FlagArray, float]:
+    """Return the best vertex of 64 random descents, the incumbent and the empty one, and its cost.
+
+    The starts are the same in every call.
+    """
+    offsets = mode_offsets(observations.shape)
+    length = int(offsets[-1])
+    rows = positions(observations.coords, observations.shape)
+    noise = np.random.default_rng(0).integers(0, 2**64, size=(4, length), dtype=np.uint64)
+    lanes = np.zeros(length, dtype=np.uint64)
+    mix_starts(noise, np.zeros_like(lanes), 0, lanes)
+    values = np.full(STARTS, np.inf)
+    sums = np.empty((max(observations.shape), STARTS))
+    descend_lanes(rows, offsets, costs, STARTS, SWEEPS, sums, lanes, values)
+    flags = np.empty((1, length), dtype=np.uint8)
+    split_lanes(lanes, np.array([np.argmin(values)]), flags)
+    candidates = [np.zeros(length, dtype=np.uint8), flags[0]]
+    if incumbent is not None:
+        candidates.append(incumbent.copy())
+    ranked = [(vertex_cost(vertex, costs, observations), vertex) for vertex in candidates]
+    value, best = min(ranked, key=lambda pair: pair[0])
+    return best, value

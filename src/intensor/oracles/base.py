@@ -30,12 +30,16 @@ class Answer:
         A number that no vertex's cost is below; minus infinity when nothing is proven.
     source
         Which oracle gave the answer, in a word.
+    pool
+        (k, sum(shape)) all vertices found that reach the goal, best first; None when the
+        oracle keeps but one.
     """
 
     flags: FlagArray
     value: float
     bound: float = -math.inf
     source: str
+    pool: FlagArray | None = None
 
     @property
     def proven(self) -> bool:
@@ -48,11 +52,14 @@ class Goal:
     """When an answer is good enough (weak separation).
 
     A vertex v is good enough when ``<c, x - v> > phi``. ``phi`` is half of what is known of
-    the primal gap, so it falls as the oracle's bound rises.
+    the primal gap, so it falls as the oracle's bound rises. With ``pool`` above 1 an oracle
+    that can shall go on after the first such vertex: to the best ones, so many at most, and
+    to a proof that there are no better ones.
     """
 
     product: float
     phi: float = math.inf
+    pool: int = 1
 
     def reached(self, value: float, bound: float) -> bool:
         """Take in an incumbent's value and a proven bound; say whether the oracle may stop."""

@@ -1,7 +1,8 @@
 """The exact oracle of a solve: the cheapest one that can answer.
 
-Costs of one sign need no search at all; small tensors are enumerated; for the rest there is
-integer programming.
+Costs of one sign need no search at all. Small tensors are enumerated, longer ones searched by
+branch and bound, if that is expected to end in time. For the rest there is integer
+programming, which takes as long as it takes, or nothing.
 """
 
 from __future__ import annotations
@@ -15,20 +16,20 @@ from intensor.budget import Budget
 from intensor.data.observations import Observations
 from intensor.errors import SettingError
 from intensor.oracles.base import Answer, Goal, Oracle
-from intensor.oracles.enumeration import EnumerationOracle, enumeration_work
+from intensor.oracles.branch_bound import BranchOracle
+from intensor.oracles.enumeration import EnumerationOracle
 from intensor.oracles.mip import mip_solver
 from intensor.oracles.mip.oracle import MipOracle
 from intensor.oracles.trivial import sum_of_negative, trivial_answer
 
-__all__ = ["EXACT_CHOICES", "NoSearch", "exact_oracle"]
+__all__ = ["EXACT_CHOICES", "Limited", "NoSearch", "exact_oracle"]
 
-EXACT_CHOICES = ("auto", "enumeration", "highs", "scip", "gurobi", "off")
-ENUMERATE_BELOW = 1 << 26
-"""Enumeration work (numbers computed per call) that "auto" accepts: below about a second."""
-DENSE_BELOW = 1 << 27
-"""Cells of the dense cost tensor that enumeration may build."""
-MOST_AXES = 32
-"""Of a NumPy array, in the oldest version that is supported."""
+EXACT_CHOICES = ("auto", "enumeration", "branch", "highs", "scip", "gurobi", "off")
+PATIENCE = 60.0
+"""Seconds that "auto" lets a call be expected to take when the solve has no time limit."""
+ALLOWANCE = 10.0
+"""How many times the expected time "auto" lets a call take, with as many seconds on top."""
+_OWN = {"enumeration": EnumerationOracle, "branch": BranchOracle}
 
 
 class NoSearch:
@@ -56,39 +57,71 @@ class NoSearch:
         return Answer(flags=nothing, value=0.0, bound=sum_of_negative(costs), source="free")
 
 
-def exact_oracle(choice: str, observations: Observations, *, patient: bool = True) -> Oracle:
+class Limited:
+    """Gives every call of an oracle at most some seconds; its bound is then what it has by then.
+
+    Parameters
+    ----------
+    oracle
+        The one that answers.
+    seconds
+        For each call.
+    """
+
+    def __init__(self, oracle: Oracle, seconds: float) -> None:
+        self._oracle = oracle
+        self._seconds = seconds
+
+    def minimise(
+        self,
+        costs: FloatArray,
+        *,
+        goal: Goal | None = None,
+        incumbent: FlagArray | None = None,
+        budget: Budget | None = None,
+    ) -> Answer:
+        """Pass the call on with a shorter budget."""
+        budget = Budget(self._seconds, within=budget)
+        return self._oracle.minimise(costs, goal=goal, incumbent=incumbent, budget=budget)
+
+
+def exact_oracle(
+    choice: str,
+    observations: Observations,
+    *,
+    patient: bool = True,
+    threads: int | None = None,
+    time_limit: float | None = None,
+) -> Oracle:
     """Return the oracle behind a name of ``EXACT_CHOICES``.
 
     Parameters
     ----------
     patient
         Whether "auto" may fall back on integer programming, which can take forever; if not,
-        it does without a search where enumeration is too expensive.
+        it does without a search where its own oracles would take too long.
+    threads
+        For the oracles that use them.
+    time_limit
+        Seconds of the whole solve, which "auto" takes into account.
     """
     if choice == "auto":
-        otherwise = "highs" if patient else "off"
-        choice = "enumeration" if _can_enumerate(observations, ENUMERATE_BELOW) else otherwise
-    if choice == "enumeration":
-        if not _can_enumerate(observations, math.inf):
+        patience = PATIENCE if time_limit is None else time_limit
+        own = [oracle(observations, threads=threads) for oracle in _OWN.values()]
+        seconds, which = min((oracle.expected_seconds(), i) for i, oracle in enumerate(own))
+        if seconds <= patience:
+            return Limited(own[which], ALLOWANCE * (1.0 + seconds))
+        choice = "highs" if patient else "off"
+    if choice in _OWN:
+        oracle = _OWN[choice](observations, threads=threads)
+        if not math.isfinite(oracle.expected_seconds()):
             raise SettingError(
-                f"exact='enumeration' cannot try all vertices of a tensor of shape "
-                f"{observations.shape}; use exact='auto'"
+                f"exact={choice!r} cannot search a tensor of shape {observations.shape}; "
+                "use exact='auto'"
             )
-        return EnumerationOracle(observations)
+        return oracle
     if choice == "off":
         return NoSearch(observations)
     if choice in EXACT_CHOICES:
         return MipOracle(observations, mip_solver(choice))
     raise SettingError(f"exact is {choice!r}; expected one of {', '.join(EXACT_CHOICES)}")
-
-
-def _can_enumerate(observations: Observations, most_work: float) -> bool:
-    shape = observations.shape
-    others = sorted(shape)[:-2]  # all but the free mode and the one that is cut into pieces
-    return (
-        enumeration_work(shape) <= most_work
-        and math.prod(shape) <= DENSE_BELOW
-        and sum(others) <= 24
-        and sum(shape) - max(shape) <= 40
-        and len(shape) <= MOST_AXES
-    )

@@ -1,113 +1,132 @@
-"""Plain enumeration for small tensors: every pattern of all modes but one, the last by sign."""
+"""Exact minimum by counting through the patterns of all modes but two.
+
+For each pattern a two-mode problem is left. Its bound (``kernels.decomposition``) usually rules it
+out at once, because the multipliers of one pattern serve the next, which differs in one index.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
-from intensor.arrays import FlagArray, FloatArray, Shape
-from intensor.budget import Budget
-from intensor.data.observations import Observations
-from intensor.oracles.base import Answer, Goal
-from intensor.oracles.trivial import sum_of_negative, trivial_answer, vertex_cost
-from intensor.problem.vertex import mode_slices
+from intensor.arrays import AnyArray, FlagArray
+from intensor.kernels.search import empty_pool, scan
+from intensor.oracles.decomposed import NOWHERE, DecomposedOracle, Found, Hunt
+from intensor.oracles.patterns import bits_of, digits_of, with_ground
+from intensor.oracles.plan import Plan, plan_enumeration
 
-__all__ = ["EnumerationOracle", "enumeration_work"]
+__all__ = ["EnumerationOracle", "count_through"]
 
-NUMBERS_AT_ONCE = 1 << 21
+Range = tuple[int, int]
+WAVE = 16
+"""Pieces between two updates of the cutoff. Not the number of threads: that must not matter."""
+PIECE = 1 << 23
+"""Table entries that are worth a piece of their own."""
+MOST_PIECES = 8
+"""Binary digits of the largest number of pieces."""
 
 
-def enumeration_work(shape: Shape) -> float:
-    """Return how many numbers a call computes: patterns times the length of the free mode."""
-    longest = max(shape)
-    return math.ldexp(longest, sum(shape) - longest) if sum(shape) - longest < 1000 else math.inf
+class EnumerationOracle(DecomposedOracle):
+    """Finds the cheapest vertex by enumeration."""
+
+    name = "enumeration"
+
+    def plan(self, lengths: tuple[int, ...]) -> Plan:
+        """Return the plan of an enumeration."""
+        return plan_enumeration(lengths)
+
+    def search(self, hunt: Hunt) -> None:
+        """Go through all patterns."""
+        count_through(hunt)
 
 
-class EnumerationOracle:
-    """Exact minimum by trying everything.
+def count_through(hunt: Hunt) -> None:
+    """Search under every pattern of the modes that are counted through.
 
-    The longest mode is left free. For each pattern of the others its best flags are the
-    indices of negative cost. Costs of all patterns are subset sums, one mode at a time.
+    The innermost two of these modes are the kernel's; patterns of any others are fixed here.
     """
+    costs, plan = hunt.costs, hunt.plan
+    *leading, n_rest, n_outer = (1,) * max(0, 4 - costs.ndim) + costs.shape[:-2]
+    costs = costs.reshape(*leading, n_rest, n_outer, *costs.shape[-2:])
+    has_rest, has_outer = hunt.costs.ndim > 3, hunt.costs.ndim > 2
+    pieces = _pieces(
+        n_rest if has_rest else 0,
+        n_outer - plan.bits if has_outer else 0,
+        plan.entries,
+    )
+    cuts = np.cumsum(leading)[:-1]
+    for number in range(1 << sum(leading)):
+        pattern = np.split(digits_of(number, sum(leading)), cuts) if leading else []
+        inner = costs
+        for on in pattern:
+            inner = inner[on.astype(bool)].sum(axis=0, dtype=costs.dtype)
+        if has_outer:
+            inner = with_ground(inner, axis=1)
+        if has_rest:
+            inner = with_ground(inner, axis=0)
+        for start in range(0, len(pieces), WAVE):
+            _search_pieces(hunt, inner, pieces[start : start + WAVE], pattern)
+            if hunt.stop[0]:
+                hunt.lowest = -NOWHERE  # nothing is known of what was not looked at
+                return
+            done = number + min(1.0, (start + WAVE) / len(pieces))
+            hunt.report(math.ldexp(done, -sum(leading)))
 
-    def __init__(self, observations: Observations) -> None:
-        self._observations = observations
-        shape = observations.shape
-        longest_first = sorted(range(len(shape)), key=lambda mode: -shape[mode])
-        self._free, self._fixed = longest_first[0], longest_first[1:]
 
-    def minimise(
-        self,
-        costs: FloatArray,
-        *,
-        goal: Goal | None = None,
-        incumbent: FlagArray | None = None,
-        budget: Budget | None = None,
-    ) -> Answer:
-        """Return the vertex of least cost; goals and incumbents make no difference."""
-        cells = self._observations
-        length = sum(cells.shape)
-        trivial = trivial_answer(costs, length)
-        if trivial is not None:
-            return trivial
-        best, flags = 0.0, np.zeros(length, dtype=np.uint8)
-        complete = True
-        for first, table in self._tables(costs):
-            values = np.minimum(table, 0.0).sum(axis=1)
-            place = np.unravel_index(int(np.argmin(values)), values.shape)
-            if values[place] < best:
-                best = float(values[place])
-                flags = self._vertex(first, table, [int(number) for number in place])
-            if budget is not None and budget.spent:
-                complete = False
-                break
-        # Each value is a sum of sums, at most sum(shape) additions deep.
-        rounding = np.finfo(np.float64).eps * (length + 2) * float(np.abs(costs).sum())
-        return Answer(
-            flags=flags,
-            value=vertex_cost(flags, costs, cells),
-            bound=best - rounding if complete else sum_of_negative(costs),
-            source="enumeration",
+def _pieces(rest: int, high: int, entries: int) -> list[tuple[Range, Range]]:
+    """Cut the patterns of the kernel's two modes into ranges that are worth a thread each.
+
+    The longer of the two is cut. Tables are built anew in every piece.
+    """
+    digits = 0
+    most = min(MOST_PIECES, max(rest, high))
+    while digits < most and entries << (rest + high - digits - 1) >= PIECE:
+        digits += 1
+    cut_rest, cut_high = (digits, 0) if rest >= high else (0, digits)
+    return [(one, two) for one in _ranges(rest, cut_rest) for two in _ranges(high, cut_high)]
+
+
+def _ranges(digits: int, cut: int) -> list[Range]:
+    """Cut the numbers of so many binary digits into 2^cut ranges."""
+    step = 1 << (digits - cut)
+    return [(start, start + step) for start in range(0, 1 << digits, step)]
+
+
+def _search_pieces(
+    hunt: Hunt,
+    stacked: AnyArray,
+    pieces: list[tuple[Range, Range]],
+    leading: list[FlagArray],
+) -> None:
+    """Run the kernel on some ranges of patterns and keep what it finds."""
+    n_rest, n_outer, n_rows, n_columns = stacked.shape
+    pools = [empty_pool(hunt.room, (n_rows + 63) // 64, n_columns) for _ in pieces]
+    target = np.int64(hunt.cutoff)
+
+    def work(piece: int) -> None:
+        scan(
+            stacked,
+            hunt.plan.firsts,
+            hunt.plan.bits,
+            *pieces[piece],
+            target,
+            hunt.spread,
+            pools[piece],
+            hunt.stop,
+            np.zeros(2, dtype=np.int64),
         )
 
-    def _tables(self, costs: FloatArray) -> Iterator[tuple[int, FloatArray]]:
-        """Yield (patterns of mode 1, free mode, patterns of mode 2, ...) tables of index costs.
-
-        The patterns of the first fixed mode come in pieces, with the number of the first.
-        """
-        shape = self._observations.shape
-        dense = np.zeros(shape)
-        dense[self._observations.coords] = costs
-        if not self._fixed:
-            yield 0, dense[np.newaxis]
-            return
-        dense = dense.transpose([*self._fixed, self._free])
-        others = [_patterns(0, 1 << shape[mode], shape[mode]) for mode in self._fixed[1:]]
-        row = shape[self._free] * math.prod(len(patterns) for patterns in others)
-        first_length = shape[self._fixed[0]]
-        step = max(1, NUMBERS_AT_ONCE // row)
-        for first in range(0, 1 << first_length, step):
-            last = min(first + step, 1 << first_length)
-            table = np.tensordot(_patterns(first, last, first_length), dense, axes=1)
-            for patterns in others:
-                table = np.tensordot(table, patterns, axes=(1, 1))
-            yield first, table
-
-    def _vertex(self, first: int, table: FloatArray, place: list[int]) -> FlagArray:
-        """Return the flags behind one entry of a table's values."""
-        shape = self._observations.shape
-        slices = mode_slices(shape)
-        flags = np.zeros(sum(shape), dtype=np.uint8)
-        chosen: tuple[int | slice, ...] = (place[0], slice(None), *place[1:])
-        flags[slices[self._free]] = table[chosen] < 0.0
-        for mode, number in zip(self._fixed, [first + place[0], *place[1:]], strict=False):
-            flags[slices[mode]] = _patterns(number, number + 1, shape[mode])[0]
-        return flags
-
-
-def _patterns(first: int, last: int, length: int) -> FloatArray:
-    """Return the binary digits of first..last-1 as rows of zeros and ones."""
-    numbers = np.arange(first, last)[:, np.newaxis]
-    return ((numbers >> np.arange(length)) & 1).astype(np.float64)
+    hunt.run(work, len(pieces))
+    for values, rests, outers, rows, columns, (count, _) in pools:
+        boxes = []
+        for slot in range(count):
+            chosen = [
+                columns[slot],
+                bits_of(rows[slot], n_rows),
+                bits_of(outers[slot : slot + 1], n_outer - 1),
+                bits_of(rests[slot : slot + 1], n_rest - 1),
+                *leading[::-1],
+            ]
+            boxes.append(Found(int(values[slot]), chosen[: hunt.costs.ndim]))
+        hunt.keep(boxes)

@@ -46,26 +46,40 @@ class Objective:
         """Return the (u,) derivatives of f at x."""
         return 2.0 * self.weights * (x - self.targets)
 
-    def lower_bound(self, x: FloatArray, gradient: FloatArray, cheapest: float) -> float:
+    def lower_bound(self, costs: FloatArray, cheapest: float) -> float:
         """Return a number that f is nowhere below on the polytope.
 
-        By convexity ``f(z) >= f(x) + <c, z - x>`` with c the gradient at x, whatever x is. The
-        right side is least at a vertex, and ``f(x) - <c, x> = constant + sum w (t^2 - x^2)``.
-        Sums are exact (``math.fsum``); each term carries a few roundings, which the margin
-        covers.
+        For any z and s, ``sum w (z - t - s)^2 >= 0`` says ``sum w (z - t)^2 >= 2 sum w s (z - t) -
+        sum w s^2``. Take ``s = h c / (2 w)`` with the costs c and a step h >= 0: then, with
+        ``A = cheapest - <c, t>`` and ``R = sum c^2 / (4 w)``,
+
+            f(z) - constant >= h <c, z - t> - h^2 R >= h A - h^2 R
+
+        for every z in the polytope, because <c, z> is least at a vertex. With c the gradient at an
+        iterate x, h = 1 is the usual bound ``f(x) - g``, g the gap ``<c, x> - cheapest``. The best
+        step is ``h = A / (2 R)`` and gives ``A^2 / (4 R)``. Then ``R = f0``, the objective of x
+        less the constant, and ``A = 2 f0 - g``, so the gap shrinks from g to ``g - g^2 / (4 f0)``
+        for free. A negative A proves no more than the constant.
+
+        Sums are exact (``math.fsum``); each term carries a few roundings, which the margins
+        cover.
 
         Parameters
         ----------
-        gradient
-            (u,) ``self.gradient(x)``, the costs the oracle was asked with.
+        costs
+            (u,) what the oracle was asked with, usually the gradient at an iterate.
         cheapest
-            A proven lower bound of ``<gradient, v>`` over all vertices v.
+            A proven lower bound of ``<costs, v>`` over all vertices v.
         """
-        w, t = self.weights, self.targets
-        terms = w * (t * t - x * x)
-        size = math.fsum(w * (t * t + x * x)) + math.fsum(np.abs(gradient)) + abs(cheapest)
-        margin = 8.0 * np.finfo(np.float64).eps * (size + self.constant)
-        return float(self.constant + math.fsum(terms) + cheapest - margin)
+        eps = float(np.finfo(np.float64).eps)
+        constant = self.constant * (1.0 - 8.0 * eps)
+        at_targets = costs * self.targets
+        size = abs(cheapest) + math.fsum(np.abs(at_targets))
+        a = cheapest - math.fsum(at_targets) - 8.0 * eps * size
+        r = math.fsum(costs * (costs / self.weights)) / 4.0
+        if not (a > 0.0 and 0.0 < r < math.inf):
+            return constant
+        return constant + a * (a / r) / 4.0 * (1.0 - 16.0 * eps)
 
     def exact_step(self, descent: float, direction: FloatArray, longest: float) -> float:
         """Return the step in [0, longest] that minimises f along ``direction``.

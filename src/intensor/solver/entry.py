@@ -65,9 +65,11 @@ def solve(
     threads
         Use at most so many threads, by default one per core; the result does not depend on it.
     exact
-        The exact oracle that proves bounds: "enumeration", "highs", "scip", "gurobi", or "off"
-        (no bound beyond the free one). "auto" enumerates where that is cheap; where it is not,
-        versions 0-10 use HiGHS, and "fast" none.
+        The exact oracle that proves bounds: "enumeration" (all modes but two are counted
+        through), "branch" (branch and bound, for two long modes), "highs", "scip", "gurobi"
+        (integer programming), or "off" (no bound beyond the free one). "auto" takes the first
+        or the second, whichever is expected to be faster, if a call should take at most the
+        time limit, or a minute without one; otherwise versions 0-10 use HiGHS, and "fast" none.
     allow_negative
         Fit negative values too (the model stays nonnegative).
     callback
@@ -108,7 +110,13 @@ def solve(
         return run(
             observations,
             version=version,
-            exact=exact_oracle(exact, observations, patient=recipe.patient),
+            exact=exact_oracle(
+                exact,
+                observations,
+                patient=recipe.patient,
+                threads=settings.threads,
+                time_limit=settings.time_limit,
+            ),
             settings=settings,
             budget=budget,
             callback=callback,

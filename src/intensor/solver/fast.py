@@ -17,7 +17,7 @@ from intensor.budget import Budget
 from intensor.data.observations import Observations
 from intensor.kernels.threads import Workers
 from intensor.oracles.base import Goal, Oracle
-from intensor.problem.objective import build_objective
+from intensor.problem.objective import Objective, build_objective
 from intensor.solver.gram_set import GramSet
 from intensor.solver.packed_cells import PackedCells, pack_cells
 from intensor.solver.pricing import FEW_CELLS, MANY_CELLS, Pricing
@@ -30,6 +30,10 @@ PATIENCE = 2
 """Rounds of full effort without a new vertex after which the heuristic has nothing to say."""
 PLENTY = 24
 """New vertices in a round above which the next looks less hard."""
+POOL = 64
+"""Vertices that an exact call may bring."""
+LENIENT = 3
+"""How often the exact oracle may come back with nothing but known vertices."""
 SMALL = 1 << 12
 """Cells up to which pricing is so cheap that each round may do more of it."""
 LARGE = 1 << 15
@@ -185,6 +189,7 @@ class FastEngine:
         )
         self._seeded = False
         self._settled = True
+        self._lenient = LENIENT
         active = self._core.active
         self.state = State(value=active.value, bound=active.cells.constant)
 
@@ -246,26 +251,45 @@ class FastEngine:
         return self._core.active.drops
 
     def _certify(self, budget: Budget) -> None:
-        """Ask the exact oracle for a vertex that the heuristic missed, or for a bound."""
+        """Ask the exact oracle for vertices that the heuristic missed, or for a bound."""
         state, core = self.state, self._core
         objective = build_objective(self._observations, self._radius)
         x = self._on_observations()
         gradient = objective.gradient(x)
         product = float(gradient @ x)
-        goal = Goal(product=product, phi=self._tolerance / 2.0)
-        answer = self._exact.minimise(gradient, goal=goal, budget=budget)
-        state.exact_calls += 1
+        goal = Goal(product=product, phi=self._allowed_gap(objective), pool=POOL)
         flags, weights = self.vertices()
+        heaviest = flags[int(np.argmax(weights))] if len(flags) else None
+        answer = self._exact.minimise(gradient, goal=goal, incumbent=heaviest, budget=budget)
+        state.exact_calls += 1
         witness = Witness(flags=flags.copy(), weights=weights.copy(), source=answer.source)
-        state.prove(objective.lower_bound(x, gradient, answer.bound), witness)
-        core.gain = max(core.gain, product - answer.value)
-        found = product - answer.value > self._tolerance / 4.0
-        if found and answer.flags.tobytes() not in core.active.known:
+        state.prove(objective.lower_bound(gradient, answer.bound), witness)
+        core.gain = product - answer.value
+        pool = answer.flags[np.newaxis] if answer.pool is None else answer.pool
+        known = core.active.known
+        fresh = np.array([row for row in pool if row.tobytes() not in known], dtype=np.uint8)
+        if core.gain > goal.phi and len(fresh):
             core.failures = 0
-            core.admit(answer.flags[np.newaxis])
+            self._lenient = LENIENT
+            core.admit(fresh)
+            self._settled = False
+        elif core.gain > goal.phi and self._lenient > 0:
+            self._lenient -= 1  # all are known: the master was not exact enough
+            core.active.linearise()
             self._settled = False
         else:
             state.exhausted = True
+
+    def _allowed_gap(self, objective: Objective) -> float:
+        """Return how much a vertex may gain without keeping the proven gap above the tolerance.
+
+        A gain of g at most proves a gap of ``g - g^2 / (4 f0)`` (``Objective.lower_bound``).
+        """
+        wanted = 0.75 * self._tolerance
+        fit = self.state.value - objective.constant
+        if wanted >= fit:
+            return 2.0 * wanted
+        return 2.0 * wanted / (1.0 + float(np.sqrt(1.0 - wanted / fit)))
 
     def _on_observations(self) -> FloatArray:
         """Return the iterate in the order of the observations."""

@@ -54,7 +54,7 @@ class WeakSeparation:
             budget=budget,
         )
         state.exact_calls += 1
-        bound = iterate.objective.lower_bound(iterate.x, iterate.gradient, exact.bound)
+        bound = iterate.objective.lower_bound(iterate.gradient, exact.bound)
         active = iterate.active
         witness = Witness(flags=active.flags(), weights=active.weights.copy(), source=exact.source)
         state.prove(bound, witness)
