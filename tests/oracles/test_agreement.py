@@ -19,7 +19,7 @@ from zoo import distinct_rows
 OWN = [EnumerationOracle, BranchOracle]
 MODULES = {"highs": "highspy", "scip": "pyscipopt", "gurobi": "gurobipy"}
 # modes, longest length of one, how many problems
-KINDS = [(1, 9, 12), (2, 6, 64), (3, 4, 64), (4, 3, 48), (5, 2, 12)]
+KINDS = [(1, 9, 12), (2, 6, 72), (3, 4, 72), (4, 3, 56), (5, 2, 12)]
 
 
 def problem(modes, longest, seed):
@@ -39,9 +39,9 @@ def problem(modes, longest, seed):
     return cells, costs
 
 
-def problems(share=1):
+def problems():
     for modes, longest, count in KINDS:
-        for seed in range(count // share):
+        for seed in range(count):
             yield problem(modes, longest, seed)
 
 
@@ -54,22 +54,25 @@ def exact_costs(costs, cells):
     return [Fraction(int(total), scale) for total in totals]
 
 
-def check(answer, costs, cells, least=None, tolerance=1e-12):
-    """Assert that an answer is a vertex of least cost with a bound that holds and is tight."""
+def check(answer, costs, cells, least=None, room=0.0):
+    """Assert that an answer is a vertex of least cost with a bound that holds and is tight.
+
+    The bound may be looser by ``room``, in units of the largest cost.
+    """
     least = min(exact_costs(costs, cells)) if least is None else least
-    slack = tolerance * abs(float(least)) + 1e-15 * math.fsum(np.abs(costs))
+    slack = 1e-12 * abs(float(least)) + 1e-15 * math.fsum(np.abs(costs))
     assert answer.flags.shape == (sum(cells.shape),)
     assert set(answer.flags.tolist()) <= {0, 1}
     assert answer.value == vertex_cost(answer.flags, costs, cells)
     assert abs(answer.value - float(least)) <= slack
     assert Fraction(answer.bound) <= least
     assert answer.bound <= answer.value
-    assert answer.value - answer.bound <= 2.0 * slack
+    assert answer.value - answer.bound <= 2.0 * slack + room * float(np.abs(costs).max())
 
 
 def test_there_are_two_hundred_problems_and_few_are_trivial():
     cases = list(problems())
-    assert len(cases) == 200
+    assert sum(len(cells.shape) in {2, 3, 4} for cells, _ in cases) == 200
     assert sum(cells.n_cells == 1 for cells, _ in cases) < 20
 
 
@@ -133,9 +136,9 @@ def test_own_oracles_agree_with_brute_force_on_longer_modes(oracle, shape):
 def test_solvers_agree_with_brute_force(name):
     pytest.importorskip(MODULES[name])
     solver = mip_solver(name)
-    for cells, costs in problems(share=4):
+    for cells, costs in problems():
         answer = MipOracle(cells, solver).minimise(costs)
-        check(answer, costs, cells, tolerance=1e-4)
+        check(answer, costs, cells, room=1e-4)
 
 
 # --- rounding

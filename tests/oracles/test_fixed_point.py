@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intensor.oracles.fixed_point import ROOM, to_integers, unit_of
+from intensor.oracles.plan import MOST_CELLS
 
 KINDS = [np.int32, np.int64]
 TINY, SUBNORMAL = 2.0**-1022, 2.0**-1074
@@ -112,6 +113,20 @@ def test_a_cost_that_is_nothing_beside_the_others_is_rounded_down_too(cost, kind
 def test_the_unit_is_what_one_stands_for(costs, kind):
     unit, fixed = unit_of(np.array(costs), kind), to_integers(np.array(costs), kind)
     assert Fraction(unit) == power(-fixed.exponent) or (unit == 0.0 and fixed.exponent > 1074)
+
+
+def test_there_is_room_for_four_times_the_sum_and_a_unit_for_every_cell():
+    for kind, room in ROOM.items():
+        assert 4 * (2**room + MOST_CELLS) <= np.iinfo(kind).max
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_beyond_all_costs_stays_within_the_types(kind):
+    fixed = to_integers(np.array([-1e300, 1e299]), kind)
+    assert fixed.value(-(2**62)) <= -4e300
+    assert 4e300 <= fixed.value(2**62) < math.inf
+    for number in (fixed.down(-1e308), to_integers(np.array([-1e-300, 1e-310]), kind).down(-1e300)):
+        assert -(2**62) < number < -4 * 2 ** ROOM[np.dtype(kind)]
 
 
 def test_sums_of_integers_are_below_sums_of_costs_by_at_most_a_unit_each():

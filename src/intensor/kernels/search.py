@@ -50,8 +50,8 @@ def empty_pool(size: int, n_words: int, n_columns: int) -> tuple[AnyArray, ...]:
     """Return a pool with room for ``size`` boxes."""
     return (
         np.zeros(size, dtype=np.int64),
-        np.zeros(size, dtype=np.uint64),
-        np.zeros(size, dtype=np.uint64),
+        np.zeros(size, dtype=np.int64),
+        np.zeros(size, dtype=np.int64),
         np.zeros((size, n_words), dtype=np.uint64),
         np.zeros((size, n_columns), dtype=np.uint8),
         np.array([0, -1], dtype=np.int64),
@@ -117,7 +117,7 @@ def root_node(slabs: AnyArray, tables: AnyArray, firsts: IndexArray, bits: int) 
         ends[b] = start
     places = np.arange(n_choices).astype(np.uint32)
     columns = np.arange(n_columns)
-    return table, base, sums, patterns, places, ends, columns, bits, np.uint64(0)
+    return table, base, sums, patterns, places, ends, columns, bits, 0
 
 
 @njit(cache=True, nogil=True)
@@ -208,7 +208,7 @@ def _branch_on_slab(node: Any, tables: AnyArray, cutoff: Any) -> Any:
     slab = tables[bits - 1]
     table_off, sums_off = _decide_slab(table, which, places, slab, False)
     table_on, sums_on = _decide_slab(table, which, places, slab, True)
-    with_it = outer | (ONE << np.uint64(bits - 1))
+    with_it = outer | (1 << (bits - 1))
     off = (table_off, base, sums_off, patterns, places, ends, columns, bits - 1, outer)
     on = (table_on, base.copy(), sums_on, patterns, places, ends, columns, bits - 1, with_it)
     off_dead = least_sum(sums_off, ends, least) >= cutoff
@@ -305,7 +305,7 @@ def _matrix_of(slabs: AnyArray, outer: Any, out_weights: IndexArray) -> Any:
     """Return the sum of the slabs that are on; write the absolute sum of its columns."""
     matrix = slabs[0].copy()
     for i in range(1, slabs.shape[0]):
-        if (outer >> np.uint64(i - 1)) & ONE:
+        if (outer >> (i - 1)) & 1:
             matrix += slabs[i]
     for a in range(matrix.shape[1]):
         out_weights[a] = 0
@@ -376,7 +376,7 @@ def search(
         ``NOWHERE`` when the search went to its end.
     """
     weights = np.empty(slabs.shape[2], dtype=np.int64)
-    matrix, current, known = slabs[0], np.uint64(0), False
+    matrix, current, known = slabs[0], 0, False
     cutoff = _pool_cutoff(pool, target)
     open_nodes = [node]
     while len(open_nodes) > 0 and stop[0] == 0:
@@ -455,18 +455,18 @@ def _scan_slabs(
     status = np.full(columns.size, FREE, dtype=np.uint8)
     lean = np.empty(columns.size, dtype=np.int64)
     least = np.empty(ends.size, dtype=np.int64)
-    high = np.uint64(codes[0] ^ (codes[0] >> 1))
+    high = codes[0] ^ (codes[0] >> 1)
     for i in range(tables.shape[0] - bits):
-        if (high >> np.uint64(i)) & ONE:
+        if (high >> i) & 1:
             add_table(table, tables[bits + i], 1, sums)
     for code in range(codes[0], codes[1]):
         if stop[0]:
             return False
         if code > codes[0]:
             bit = _changed_bit(code)
-            sign = -1 if (high >> np.uint64(bit)) & ONE else 1
+            sign = -1 if (high >> bit) & 1 else 1
             add_table(table, tables[bits + bit], sign, sums)
-            high ^= ONE << np.uint64(bit)
+            high ^= 1 << bit
         cutoff = _pool_cutoff(pool, target)
         counts[0] += 1
         counts[1] += table.size
@@ -487,7 +487,7 @@ def _scan_slabs(
             new_ends,
             columns,
             bits,
-            high << np.uint64(bits),
+            high << bits,
         )
         if search(node, slabs, tables, rest, target, spread, pool, stop, counts) < NOWHERE:
             return False
@@ -529,18 +529,18 @@ def scan(
         n_choices += 1 << (firsts[b + 1] - firsts[b])
     tables = np.empty((costs.shape[1] - 1, costs.shape[3], n_choices), dtype=costs.dtype)
     slabs = costs[0].copy()
-    rest = np.uint64(rest_codes[0] ^ (rest_codes[0] >> 1))
+    rest = rest_codes[0] ^ (rest_codes[0] >> 1)
     for i in range(costs.shape[0] - 1):
-        if (rest >> np.uint64(i)) & ONE:
+        if (rest >> i) & 1:
             slabs += costs[1 + i]
     for code in range(rest_codes[0], rest_codes[1]):
         if code > rest_codes[0]:
             bit = _changed_bit(code)
-            if (rest >> np.uint64(bit)) & ONE:
+            if (rest >> bit) & 1:
                 slabs -= costs[1 + bit]
             else:
                 slabs += costs[1 + bit]
-            rest ^= ONE << np.uint64(bit)
+            rest ^= 1 << bit
         for i in range(tables.shape[0]):
             fill_tables(slabs[1 + i], firsts, tables[i])
         if not _scan_slabs(

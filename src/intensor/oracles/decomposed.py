@@ -73,7 +73,7 @@ class Hunt:
     room: int
     good_enough: Callable[[int, int], bool]
     budget: Budget
-    threads: int
+    pool: ThreadPoolExecutor
     stop: FlagArray
     found: list[Found]
     lowest: int = NOWHERE
@@ -104,17 +104,18 @@ class Hunt:
 
     def run(self, work: Callable[[int], None], count: int) -> None:
         """Call ``work(0)`` ... ``work(count - 1)`` on threads, watching the budget."""
-        with ThreadPoolExecutor(min(self.threads, count)) as pool:
-            running = {pool.submit(work, piece) for piece in range(count)}
-            try:
-                while running:
-                    done, running = wait(running, POLL, return_when=FIRST_COMPLETED)
-                    for piece in done:
-                        piece.result()
-                    if self.budget.spent:
-                        self.stop[0] = 1
-            finally:
-                self.stop[0] = max(int(self.stop[0]), int(bool(running)))
+        running = {self.pool.submit(work, piece) for piece in range(count)}
+        try:
+            while running:
+                done, running = wait(running, POLL, return_when=FIRST_COMPLETED)
+                for piece in done:
+                    piece.result()
+                if self.budget.spent:
+                    self.stop[0] = 1
+        finally:
+            if running:  # an error or a second Ctrl-C is on its way out
+                self.stop[0] = 1
+                wait(running)
 
 
 class DecomposedOracle(ABC):
@@ -205,6 +206,7 @@ class DecomposedOracle(ABC):
         aim = goal if wants_pool else None
         fixed = _fixed_point(costs, room=0.0 if aim is None else aim.phi)
         hunt = Hunt(
+            pool=ThreadPoolExecutor(self._threads),
             costs=parts.dense(fixed.numbers),
             plan=plan,
             target=_cost(start, fixed, cells) if aim is None else fixed.down(aim.product - aim.phi),
@@ -215,11 +217,12 @@ class DecomposedOracle(ABC):
                 and goal.reached(fixed.value(cost), fixed.value(lowest))
             ),
             budget=budget,
-            threads=self._threads,
+            reported=budget.elapsed,
             stop=np.zeros(1, dtype=np.uint8),
             found=[],
         )
-        self.search(hunt)
+        with hunt.pool:
+            self.search(hunt)
         best = hunt.found[0].cost if hunt.found else hunt.target
         lowest = min(hunt.target, best, hunt.lowest)
         bound = max(free, fixed.value(lowest))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from intensor.arrays import AnyArray, FlagArray, WordArray
+from intensor.arrays import AnyArray, FlagArray
 
 __all__ = ["bits_of", "digits_of", "with_ground"]
 
@@ -20,8 +20,8 @@ def digits_of(number: int, length: int) -> FlagArray:
     return np.array([(number >> digit) & 1 for digit in range(length)], dtype=np.uint8)
 
 
-def bits_of(words: WordArray, length: int) -> FlagArray:
-    """Return the bits of one or more words, lowest first."""
+def bits_of(words: AnyArray, length: int) -> FlagArray:
+    """Return the bits of one or more 64-bit words, lowest first."""
     bits: FlagArray = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little")
     return bits[:length]
 

@@ -28,6 +28,8 @@ SHORT_BLOCK, LONG_BLOCK = 8, 14
 SECONDS_PER_ENTRY = 0.4e-9
 """Of an enumeration, everything included."""
 LEAST_SECONDS = 1e-3
+SECONDS_PER_CALL = 2e-4
+"""Of the kernel, which is called once for each pattern of the modes beyond the fourth."""
 START, PER_ROW, PER_SLAB = 3.3, 0.19, 0.9
 """Powers of two by which a tree grows: for being one, with each row, and with each slab."""
 EASY_ROWS, SHORT_PER_ROW = 24, 0.5
@@ -98,6 +100,10 @@ def _possible(lengths: tuple[int, ...], entries: int, most: int) -> bool:
     )
 
 
+def _calls(lengths: tuple[int, ...]) -> float:
+    return math.ldexp(SECONDS_PER_CALL, sum(lengths[4:]))
+
+
 def plan_enumeration(lengths: tuple[int, ...]) -> Plan:
     """Plan to count through all patterns of all modes but two.
 
@@ -123,7 +129,7 @@ def plan_enumeration(lengths: tuple[int, ...]) -> Plan:
         if rows > EASY_ROWS:
             tree = START + PER_ROW * rows + SHORT_PER_ROW * (rows - EASY_ROWS)
         work = entries * SECONDS_PER_ENTRY * 2.0 ** min(tree, 500.0)
-        seconds = max(LEAST_SECONDS, math.ldexp(work, patterns))
+        seconds = LEAST_SECONDS + math.ldexp(work, patterns) + _calls(lengths)
     return Plan(firsts=firsts, bits=0, patterns=patterns, entries=entries, seconds=seconds)
 
 
@@ -147,5 +153,5 @@ def plan_branching(lengths: tuple[int, ...]) -> Plan:
     if patterns <= 62 and _possible(lengths, entries, MOST_NODE_ENTRIES):
         tree = START + PER_ROW * rows + PER_SLAB * outer if firsts.size > 2 else float(outer)
         work = entries * SECONDS_PER_ENTRY * 2.0 ** min(tree, 500.0)
-        seconds = max(LEAST_SECONDS, math.ldexp(work, patterns))
+        seconds = LEAST_SECONDS + math.ldexp(work, patterns) + _calls(lengths)
     return Plan(firsts=firsts, bits=outer, patterns=patterns, entries=entries, seconds=seconds)
