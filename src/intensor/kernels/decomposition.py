@@ -38,6 +38,7 @@ __all__ = [
     "ascend",
     "best_rows",
     "fill_tables",
+    "gather",
     "least_sum",
     "merge_blocks",
     "promising",
@@ -405,13 +406,14 @@ def merge_blocks(
             dead = bound >= cutoff
         if not dead:
             which, ends = promising(sums, ends, least, bound, cutoff)
-            table, patterns = _columns_at(table, which), _columns_at(patterns, which)
+            table, patterns = gather(table, which), gather(patterns, which)
             base, sums = base[which], sums[which]
     return dead, table, base, sums, patterns, ends
 
 
 @njit(cache=True, nogil=True)
-def _columns_at(table: AnyArray, which: AnyArray) -> Any:
+def gather(table: AnyArray, which: AnyArray) -> Any:
+    """Return some columns of a table or of patterns: those of the choices that are kept."""
     out = np.empty((table.shape[0], which.size), dtype=table.dtype)
     for a in range(table.shape[0]):
         source, target = table[a], out[a]

@@ -28,6 +28,7 @@ from intensor.kernels.decomposition import (
     ascend,
     best_rows,
     fill_tables,
+    gather,
     least_sum,
     merge_blocks,
     promising,
@@ -204,7 +205,7 @@ def _branch_on_slab(node: Any, tables: AnyArray, cutoff: Any) -> Any:
         return 0, node, node
     bound = least_sum(sums, ends, least)
     which, ends = promising(sums, ends, least, bound, cutoff)
-    places, base, patterns = places[which], base[which], _gather(patterns, which)
+    places, base, patterns = places[which], base[which], gather(patterns, which)
     slab = tables[bits - 1]
     table_off, sums_off = _decide_slab(table, which, places, slab, False)
     table_on, sums_on = _decide_slab(table, which, places, slab, True)
@@ -414,15 +415,6 @@ def bound_of(node: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _gather(words: WordArray, which: AnyArray) -> Any:
-    out = np.empty((words.shape[0], which.size), dtype=words.dtype)
-    for word in range(words.shape[0]):
-        for c in range(which.size):
-            out[word, c] = words[word, which[c]]
-    return out
-
-
-@njit(cache=True, nogil=True)
 def _changed_bit(number: int) -> int:
     """Return which bit the Gray code changes on its way from number - 1 to number."""
     bit = 0
@@ -479,10 +471,10 @@ def _scan_slabs(
             continue
         which, new_ends = promising(sums, ends, least, least_sum(sums, ends, least), cutoff)
         node = (
-            _gather(table, which),
+            gather(table, which),
             base[which],
             sums[which],
-            _gather(patterns, which),
+            gather(patterns, which),
             places[which],
             new_ends,
             columns,

@@ -20,6 +20,7 @@ from intensor.arrays import AnyArray, FlagArray, FloatArray
 from intensor.budget import Budget
 from intensor.data.observations import Observations
 from intensor.errors import SettingError
+from intensor.kernels import search
 from intensor.kernels.threads import Workers
 from intensor.oracles.alternating import best_of_many
 from intensor.oracles.arrangement import Arrangement, arrange, spread_rows, weights_of
@@ -33,7 +34,7 @@ __all__ = ["DecomposedOracle", "Found", "Hunt"]
 
 _LOG = logging.getLogger(__name__)
 OUTER = 2
-NOWHERE = 1 << 62
+NOWHERE = int(search.NOWHERE)
 POLL = 0.02
 """Seconds between two looks at the budget."""
 REPORT_EVERY = 5.0
