@@ -92,6 +92,7 @@ def verify(
     coords: ArrayLike,
     values: ArrayLike,
     *,
+    sample_weight: ArrayLike | None = None,
     effort: float = 5e9,
 ) -> Verification:
     """Recompute feasibility, objective and gap from scratch and say what fails.
@@ -103,6 +104,8 @@ def verify(
         feasible for its radius.
     coords, values
         The observations, as given to ``solve``.
+    sample_weight
+        Their weights, if they were given to ``solve``.
     effort
         How many additions the check of the bound may take; beyond that it stays open.
 
@@ -129,11 +132,19 @@ def verify(
     if np.any(cells < 0) or np.any(cells >= np.array(model.shape)):
         raise ShapeError(f"coords leave the model's shape {model.shape}")
 
-    data = _group(cells, numbers)
+    if sample_weight is None:
+        importance = np.ones(numbers.size)
+    else:
+        importance = np.asarray(sample_weight, dtype=np.float64)
+        if importance.shape != numbers.shape:
+            raise ShapeError(f"sample_weight has shape {importance.shape}, not {numbers.shape}")
+    kept = importance > 0.0
+    cells, numbers, importance = cells[kept], numbers[kept], importance[kept]
+    data = _group(cells, numbers, importance)
     checks = [*_feasibility("model", model)]
     readable = checks[-1].passed  # else the vertices and weights do not belong together
     residuals = _evaluate(model, cells) - numbers if readable else np.full(1, np.nan)
-    objective = math.fsum(residuals**2) / numbers.size
+    objective = math.fsum(importance * residuals**2) / data.total
     bound = data.within
     if result is not None:
         checks.append(_compare_objective(result.objective, objective, data))
@@ -152,36 +163,40 @@ class _Data:
     means: FloatArray
     within: float
     mean_square: float
+    total: float
 
 
-def _group(cells: AnyArray, numbers: FloatArray) -> _Data:
+def _group(cells: AnyArray, numbers: FloatArray, importance: FloatArray) -> _Data:
     unique, inverse = np.unique(cells, axis=0, return_inverse=True)
     inverse = inverse.reshape(-1)
-    counts = np.bincount(inverse)
-    means = np.bincount(inverse, numbers) / counts
+    weights = np.bincount(inverse, importance)
+    means = np.bincount(inverse, importance * numbers) / weights
+    total = math.fsum(importance)
     return _Data(
         cells=unique,
-        shares=counts / numbers.size,
+        shares=weights / total,
         means=means,
-        within=math.fsum((numbers - means[inverse]) ** 2) / numbers.size,
-        mean_square=math.fsum(numbers**2) / numbers.size,
+        within=math.fsum(importance * (numbers - means[inverse]) ** 2) / total,
+        mean_square=math.fsum(importance * numbers**2) / total,
+        total=total,
     )
 
 
 def _feasibility(name: str, model: Model) -> Iterable[Check]:
     weights = np.asarray(model.weights)
     finite = bool(np.isfinite(weights).all())
-    least = float(weights.min(initial=math.inf))
+    least = float(weights.min()) if weights.size else 0.0
     yield Check(
         name=f"{name} weights",
-        passed=finite and least >= 0.0,
-        message=f"{weights.size} weights, the least is {least:g}; all must be finite and >= 0",
+        passed=finite and (model.signed or least >= 0.0),
+        message=f"{weights.size} weights, the least is {least:g}; all must be finite"
+        + (" (signed)" if model.signed else " and >= 0"),
     )
-    total = math.fsum(weights) if finite else math.nan
+    total = math.fsum(np.abs(weights)) if finite else math.nan
     yield Check(
         name=f"{name} radius",
         passed=bool(total <= model.radius * (1.0 + SLACK)),
-        message=f"the weights sum to {total:.12g}; the radius is {model.radius:g}",
+        message=f"the sizes of the weights sum to {total:.12g}; the radius is {model.radius:g}",
     )
     words = np.asarray(model.vertices.words)
     fits = (
@@ -249,7 +264,7 @@ def _check_bound(result: Result, data: _Data, effort: float) -> tuple[float, Che
             f"{needed:.2g} additions, allowed are {effort:.2g} (raise effort to allow more)"
         )
         return data.within, Check(name="bound", passed=None, message=message)
-    found = max(data.within, _recompute_bound(witness, data))
+    found = max(data.within, _recompute_bound(witness, data, signed=result.model.signed))
     message = f"claimed {claimed:.12g}, recomputed {found:.12g} by trying every vertex"
     return found, Check(name="bound", passed=bool(found >= claimed - slack), message=message)
 
@@ -260,7 +275,7 @@ def _enumeration_effort(model: Model, data: _Data) -> float:
     return 2.0 ** min(digits, 1000) * data.means.size * longest
 
 
-def _recompute_bound(witness: Model, data: _Data) -> float:
+def _recompute_bound(witness: Model, data: _Data, *, signed: bool) -> float:
     """Return what the gradient at the witness proves, with the best length of step.
 
     For any h >= 0 and any z of the polytope, ``sum w (z - y)^2`` is at least
@@ -268,7 +283,10 @@ def _recompute_bound(witness: Model, data: _Data) -> float:
     shares, y the means and c the gradient; the best h makes it ``a^2 / (4 r)``.
     """
     gradient = 2.0 * data.shares * (_evaluate(witness, data.cells) - data.means)
-    cheapest = witness.radius * _cheapest_vertex(witness.shape, data.cells, gradient)
+    cheapest = witness.radius * min(
+        _cheapest_vertex(witness.shape, data.cells, sign * gradient)
+        for sign in ((1.0, -1.0) if signed else (1.0,))
+    )
     a = cheapest - math.fsum(gradient * data.means)
     r = math.fsum(gradient**2 / (4.0 * data.shares))
     return data.within + (a * a / (4.0 * r) if a > 0.0 and r > 0.0 else 0.0)

@@ -31,6 +31,7 @@ __all__ = [
     "check_radius",
     "check_shape",
     "check_values",
+    "check_weights",
     "warn_above_radius",
 ]
 
@@ -136,6 +137,28 @@ def check_values(values: ArrayLike, n: int, *, allow_negative: bool) -> FloatArr
             f"values[{row}] is {result[row]}; expected values >= 0, since the model is nonnegative "
             "(clip or shift the data, or pass allow_negative=True to fit it as it is)"
         )
+    return result
+
+
+def check_weights(weights: ArrayLike, n: int) -> FloatArray:
+    """Return n sample weights, finite, not below 0, and scaled to 1 where all are the same."""
+    array = _as_array(weights, "sample_weight", ValuesError)
+    if array.ndim != 1 or array.shape[0] != n:
+        raise ValuesError(
+            f"sample_weight has shape {array.shape}; expected ({n},), one weight per observation"
+        )
+    if array.dtype.kind not in "biuf":
+        raise ValuesError(f"sample_weight has dtype {array.dtype}; expected real numbers")
+    result: FloatArray = array.astype(np.float64)
+    wrong = ~((result >= 0.0) & (result <= EXTREME))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValuesError(f"sample_weight[{row}] is {result[row]}; expected numbers >= 0")
+    largest = float(result.max())
+    if largest == 0.0:
+        raise EmptyDataError("every sample_weight is 0: there is no observation left to fit")
+    if bool(((result == largest) | (result == 0.0)).all()):
+        result /= largest
     return result
 
 

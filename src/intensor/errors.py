@@ -11,12 +11,18 @@
     │   ├── ShapeError                   a tensor shape that makes no sense
     │   ├── RadiusError                  a radius that is not a positive finite number
     │   ├── SettingError                 a setting out of its range
+    │   ├── LabelError                   labels that are missing, ambiguous or not known
+    │   │   └── UnseenIndexError         a prediction for an index without observations
+    │   ├── FileFormatError              a file that cannot be read as what it should be
+    │   │   └── ModelFileError           a model file that is damaged, too new, or no model at all
     │   └── UnknownVersionError          a version that is not in the table
+    ├── MissingExtraError (ImportError)  an optional package that is not installed
     ├── DenseTooLargeError (MemoryError) a dense tensor that would not fit
     ├── SolverUnavailableError (ImportError)  an optional solver that is missing or unlicensed
     └── SolverFailedError (RuntimeError) an outside solver broke down
     IntensorWarning (UserWarning)
-    └── RadiusWarning                    values above the radius cannot be reached
+    ├── RadiusWarning                    values above the radius cannot be reached
+    └── NothingToFillWarning             complete was called on data without a missing cell
 
 Each message says what was got, what was expected and what to do. Reaching a limit (time,
 iterations, Ctrl-C) is not an error: it is the ``status`` of the result.
@@ -28,10 +34,15 @@ __all__ = [
     "CoordinateError",
     "DenseTooLargeError",
     "EmptyDataError",
+    "FileFormatError",
     "InputError",
     "IntensorError",
     "IntensorWarning",
+    "LabelError",
+    "MissingExtraError",
+    "ModelFileError",
     "NegativeValueError",
+    "NothingToFillWarning",
     "RadiusError",
     "RadiusWarning",
     "SettingError",
@@ -39,6 +50,7 @@ __all__ = [
     "SolverFailedError",
     "SolverUnavailableError",
     "UnknownVersionError",
+    "UnseenIndexError",
     "ValuesError",
 ]
 
@@ -79,8 +91,28 @@ class SettingError(InputError):
     """A setting is out of its range."""
 
 
+class LabelError(InputError):
+    """Labels are missing, ambiguous or not known."""
+
+
+class UnseenIndexError(LabelError):
+    """A prediction is asked for an index that no observation was made of."""
+
+
+class FileFormatError(InputError):
+    """A file cannot be read as what it should be."""
+
+
+class ModelFileError(FileFormatError):
+    """A model file is damaged, was written by a newer version, or is no model file."""
+
+
 class UnknownVersionError(InputError):
     """There is no version of that name."""
+
+
+class MissingExtraError(IntensorError, ImportError):
+    """An optional package is not installed."""
 
 
 class DenseTooLargeError(IntensorError, MemoryError):
@@ -101,3 +133,7 @@ class IntensorWarning(UserWarning):
 
 class RadiusWarning(IntensorWarning):
     """Some values lie above the radius: no model of that radius can reach them."""
+
+
+class NothingToFillWarning(IntensorWarning):
+    """The data has no missing cell, so there was nothing to complete."""

@@ -123,6 +123,22 @@ def test_gram_rows_of_cells_seen_once():
 
 
 @pytest.mark.parametrize("shape", SHAPES)
+def test_gram_rows_weighted(shape):
+    cells, observations, rng = problem(shape)
+    count = 20
+    flags = random_flags(rng, count, shape)
+    members = pack_all(cells, flags)
+    shares = rng.uniform(size=cells.n_cells) * 10.0 ** rng.integers(-3, 3, cells.n_cells)
+    ours, theirs = np.full((count, count), np.nan), np.full((count, count), np.nan)
+    for first, last in [(0, 1), (1, 9), (9, 9), (9, 20)]:
+        kernels.gram_rows_weighted(members, shares, first, last, ours)
+        reference.gram_rows_weighted(members, shares, first, last, theirs)
+        assert bits(ours) == bits(theirs)
+    dense = dense_members(cells, observations, flags)
+    np.testing.assert_allclose(ours, (dense * shares) @ dense.T, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
 def test_member_sums(shape):
     cells, observations, rng = problem(shape)
     count = 70

@@ -1,9 +1,12 @@
 """Which oracle answers under which name, and how long it may take."""
 
+import contextlib
 import math
+import time
 
 import numpy as np
 import pytest
+from numba.core.event import trigger_event
 
 from intensor.budget import Budget
 from intensor.data.observations import observe
@@ -219,3 +222,32 @@ def test_the_empty_vertex_is_good_enough_when_nothing_pays():
     flags, value = best_of_many(cells, np.abs(costs), np.ones(12, dtype=np.uint8))
     assert not np.any(flags)
     assert value == 0.0
+
+
+# --- time that goes into compiling
+
+
+class Slow:
+    """An oracle that takes all its time, the first call by compiling if so told."""
+
+    def __init__(self, *, compiles):
+        self.compiles = compiles
+        self.calls = 0
+
+    def minimise(self, costs, *, goal=None, incumbent=None, budget=None):
+        self.calls += 1
+        with trigger_event("numba:compile") if self.compiles else contextlib.nullcontext():
+            while not budget.spent:
+                time.sleep(0.005)
+        return self.calls
+
+
+@pytest.mark.parametrize(("compiles", "calls"), [(True, 2), (False, 1)])
+def test_a_call_that_was_spent_on_compiling_is_made_again(compiles, calls):
+    slow = Slow(compiles=compiles)
+    assert Limited(slow, 0.05).minimise(np.ones(3)) == calls
+
+
+def test_the_outer_budget_still_holds():
+    slow = Slow(compiles=True)
+    assert Limited(slow, 100.0).minimise(np.ones(3), budget=Budget(0.05)) == 1

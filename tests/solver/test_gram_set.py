@@ -9,7 +9,7 @@ from intensor.kernels.threads import Workers
 from intensor.problem.objective import build_objective
 from intensor.problem.vertex import membership
 from intensor.solver import gram_set
-from intensor.solver.gram_set import GramSet
+from intensor.solver.gram_set import GramSet, key
 from intensor.solver.packed_cells import pack_cells
 
 SHAPES = [(40,), (9, 8), (6, 5, 7), (4, 3, 5, 4)]
@@ -18,11 +18,16 @@ SHAPES = [(40,), (9, 8), (6, 5, 7), (4, 3, 5, 4)]
 class Dense:
     """A Gram set beside everything it should know, computed from whole matrices."""
 
-    def __init__(self, shape, *, n=300, seed=0, n_threads=1, scale=1.0):
+    def __init__(
+        self, shape, *, n=300, seed=0, n_threads=1, scale=1.0, signed=False, weighted=False
+    ):
         rng = np.random.default_rng([seed, n, *shape])
         coords = np.stack([rng.integers(0, length, n) for length in shape], axis=1)
         coords[: n // 6] = coords[: n // 60].repeat(10, axis=0)[: n // 6]
-        self.observations = observe(coords, scale * rng.uniform(size=n), shape=shape)
+        weights = rng.uniform(0.1, 3.0, n) if weighted else None
+        values = scale * rng.uniform(size=n)
+        self.observations = observe(coords, values, shape=shape, sample_weight=weights)
+        self.signed = signed
         self.objective = build_objective(self.observations, 1.0)
         self.cells = pack_cells(self.observations, 1.0)
         self.active = GramSet(self.cells, Workers(n_threads))
@@ -33,11 +38,14 @@ class Dense:
         density = self.rng.uniform(0.3, 0.9, (count, 1))
         length = sum(self.observations.shape)
         flags = (self.rng.uniform(size=(count, length)) < density).astype(np.uint8)
-        fresh = {row.tobytes(): row for row in flags if row.tobytes() not in self.active.known}
-        flags = np.array(list(fresh.values()))
-        self.active.add(flags)
+        signs = self.rng.choice([1.0, -1.0], count) if self.signed else np.ones(count)
+        fresh = {}
+        for row, sign in zip(flags, signs, strict=True):
+            if key(row, sign) not in self.active.known:
+                fresh[key(row, sign)] = (row, sign)
+        self.active.add(np.array([row for row, _ in fresh.values()]), signs_of(fresh))
         self.active.linearise()
-        self.added.extend(flags)
+        self.added.extend(fresh)
 
     def check(self, exact=1e-12):
         active, cells = self.active, self.cells
@@ -45,6 +53,7 @@ class Dense:
         members = np.array(
             [membership(row, self.observations.coords, shape) for row in active.flags], dtype=float
         ).reshape(active.count, cells.n_cells)
+        members *= active.signs[:, np.newaxis]
         shares = self.objective.weights
         x = active.weights @ members
         gradient = self.objective.gradient(x)
@@ -57,13 +66,17 @@ class Dense:
         np.testing.assert_allclose(gram, (members * shares) @ members.T, rtol=1e-13, atol=1e-16)
         slope = active.half_gradient[: active.count]
         np.testing.assert_allclose(slope, members @ gradient / 2.0, rtol=0, atol=exact)
-        held = {row.tobytes() for row in active.flags}
+        held = {key(*vertex) for vertex in zip(active.flags, active.signs, strict=True)}
         assert active.known == held
         assert len(held) == active.count == active.weights.size
-        assert held <= {row.tobytes() for row in self.added}
+        assert held <= set(self.added)
         assert active.count + active.drops == len(self.added)
         assert active.weights.min(initial=0.0) >= 0.0
         assert active.weights.sum() <= 1.0 + 1e-12
+
+
+def signs_of(fresh):
+    return np.array([sign for _, sign in fresh.values()])
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -81,6 +94,38 @@ def test_everything_equals_the_dense_computation(shape, n_threads, monkeypatch):
         dense.check()
         assert dense.active.value < before or count == 1
     assert dense.active.count > 128 or dense.active.drops > 0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_signs_and_weights(shape, weighted):
+    dense = Dense(shape, signed=True, weighted=weighted)
+    for count in (7, 60, 70):
+        dense.add(count)
+        dense.check()
+        dense.active.correct(1e-12)
+        dense.check()
+    assert dense.active.signs.min() == -1.0
+    assert dense.active.signs.max() == 1.0
+
+
+@pytest.mark.parametrize("factor", [1.5, 0.6])
+def test_another_radius(factor):
+    dense = Dense((6, 5, 7), signed=True)
+    dense.add(60)
+    dense.active.correct(1e-12)
+    before = dense.active.weights.copy()
+    dense.active.rescale(factor)
+    dense.objective = build_objective(dense.observations, factor)
+    dense.check()
+    np.testing.assert_allclose(dense.active.weights, before / max(factor, 1.0), rtol=1e-15)
+    dense.active.correct(1e-13)
+    dense.check()
+    fresh = Dense((6, 5, 7), signed=True)
+    fresh.add(60)
+    fresh.active.rescale(factor)
+    fresh.active.correct(1e-13)
+    assert dense.active.value == pytest.approx(fresh.active.value, rel=1e-9)
 
 
 def test_more_vertices_than_a_call_takes():
@@ -105,8 +150,8 @@ def test_what_a_vertex_is_does_not_matter():
     # The empty vertex and the full one are vertices like any others.
     dense = Dense((4, 5))
     for flags in (np.zeros((1, 9), dtype=np.uint8), np.ones((1, 9), dtype=np.uint8)):
-        dense.active.add(flags)
-        dense.added.extend(flags)
+        dense.active.add(flags, np.ones(1))
+        dense.added.extend(row.tobytes() for row in flags)
     dense.active.linearise()
     dense.active.correct(1e-13)
     dense.check()
@@ -140,9 +185,10 @@ def test_a_pruned_vertex_may_come_back():
     dense = Dense((6, 5, 7))
     dense.add(200)
     dense.active.correct(1e-10)
-    gone = [row for row in dense.added if row.tobytes() not in dense.active.known]
+    gone = [name for name in dense.added if name not in dense.active.known]
     assert gone
-    dense.active.add(np.array(gone[:5]))
+    flags = np.array([np.frombuffer(name, dtype=np.uint8) for name in gone[:5]])
+    dense.active.add(flags, np.ones(5))
     dense.active.linearise()
     dense.added.extend(gone[:5])
     dense.check()
@@ -174,8 +220,8 @@ def test_near_a_perfect_fit_the_half_gradient_is_computed_anew():
     exact.objective = build_objective(exact.observations, 1.0)
     exact.cells = pack_cells(exact.observations, 1.0)
     exact.active = GramSet(exact.cells, Workers(1))
-    exact.active.add(dense.active.flags)
-    exact.added.extend(dense.active.flags)
+    exact.active.add(dense.active.flags, dense.active.signs)
+    exact.added.extend(row.tobytes() for row in dense.active.flags)
     for _ in range(4):
         exact.active.linearise()
         exact.active.correct(exact.active.value / 1000)

@@ -9,7 +9,7 @@ from intensor.kernels import threads
 from intensor.kernels.threads import Workers
 from intensor.problem.vertex import membership, mode_slices
 from intensor.solver import pricing
-from intensor.solver.gram_set import GramSet
+from intensor.solver.gram_set import GramSet, key
 from intensor.solver.packed_cells import pack_cells
 from intensor.solver.pricing import FEW_CELLS, MANY_CELLS, Effort, Pricing
 
@@ -24,7 +24,7 @@ EFFORTS = [
 class Priced:
     """A Gram set with a few vertices, and pricing on its cells."""
 
-    def __init__(self, shape, *, n=400, seed=0, n_threads=1, vertices=12):
+    def __init__(self, shape, *, n=400, seed=0, n_threads=1, vertices=12, signed=False):
         rng = np.random.default_rng([n, *shape])
         coords = np.stack([rng.integers(0, length, n) for length in shape], axis=1)
         self.observations = observe(coords, rng.uniform(size=n), shape=shape)
@@ -33,24 +33,43 @@ class Priced:
         self.active = GramSet(cells, workers)
         flags = (rng.uniform(size=(vertices, sum(shape))) < 0.7).astype(np.uint8)
         flags[0] = 1  # so that what is left to find varies
-        self.active.add(flags)
+        signs = np.where(np.arange(vertices) % 3 == 1, -1.0, 1.0) if signed else np.ones(vertices)
+        self.active.add(flags, signs)
         self.active.linearise()
         self.active.correct(1e-9)
-        self.pricing = Pricing(cells, workers, np.random.default_rng(seed))
+        self.pricing = Pricing(cells, workers, np.random.default_rng(seed), signed=signed)
 
     def propose(self, effort, budget=None):
         return self.pricing.propose(self.active, effort, budget or Budget())
 
-    def gains(self, flags):
+    def gains(self, flags, signs=None):
         """Return <c, x - v> of each vertex, from the definition."""
         cells, shape = self.active.cells, self.observations.shape
         coords = [column[cells.order] for column in self.observations.coords]
         x = np.zeros(cells.n_cells)
-        for row, weight in zip(self.active.flags, self.active.weights, strict=True):
+        weights = self.active.weights * self.active.signs
+        for row, weight in zip(self.active.flags, weights, strict=True):
             x += weight * membership(row, coords, shape)
         gradient = 2.0 * cells.shares * (x - cells.targets)
-        costs = [float(gradient @ membership(row, coords, shape)) for row in flags]
-        return float(gradient @ x) - np.array(costs)
+        costs = np.array([float(gradient @ membership(row, coords, shape)) for row in flags])
+        return float(gradient @ x) - (costs if signs is None else signs * costs)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_signed_proposals_gain_what_they_are_sorted_by(shape):
+    priced = Priced(shape, signed=True)
+    seen = set()
+    for _ in range(3):
+        proposals = priced.propose(EFFORTS[2])
+        names = [key(*vertex) for vertex in zip(proposals.flags, proposals.signs, strict=True)]
+        assert len(set(names)) == len(names)
+        assert not set(names) & priced.active.known
+        gains = priced.gains(proposals.flags, proposals.signs)
+        assert np.all(np.diff(gains) <= 1e-14)
+        assert np.all(gains > 0.0)
+        assert proposals.best >= gains.max() - 1e-14
+        seen.update(proposals.signs.tolist())
+    assert seen == {1.0, -1.0}
 
 
 @pytest.fixture(params=[False, True], ids=["one block", "blocks"])
@@ -76,7 +95,7 @@ def test_proposals_are_new_distinct_and_sorted(shape, effort):
         assert np.all(gains >= pricing.SHARE * proposals.best - 1e-14)
         assert np.all(gains <= proposals.best + 1e-14)
         if len(gains) and effort.most > 1:
-            priced.active.add(proposals.flags)
+            priced.active.add(proposals.flags, proposals.signs)
             priced.active.linearise()
             priced.active.correct(1e-9)
 
@@ -108,7 +127,7 @@ def test_the_best_counts_vertices_that_are_known():
     priced = Priced((30,))
     first = priced.propose(EFFORTS[1])
     assert len(first.flags) == 1
-    priced.active.add(first.flags)
+    priced.active.add(first.flags, first.signs)
     again = priced.propose(EFFORTS[1])
     assert len(again.flags) == 0
     assert again.flags.shape == (0, 30)

@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape
-from intensor.checks import check_coords, check_values
+from intensor.checks import check_coords, check_values, check_weights
 
-__all__ = ["Observations", "observe"]
+__all__ = ["Observations", "cell_numbers", "observe"]
 
 ROWS_AT_ONCE = 1 << 16
+MOST_REPEATS = 2.0**40
+"""Sum of whole sample weights up to which they are counted like repeated observations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,10 +35,13 @@ class Observations:
         One array of u indices per mode, each in the smallest unsigned integer type.
     counts
         (u,) how often each cell was observed, in the smallest unsigned integer type.
+    shares
+        (u,) how much each cell counts, where that is not ``counts / n``: with sample weights
+        that are not whole numbers. They sum to 1. None otherwise.
     means
         (u,) mean of the observed values of each cell.
     n
-        Number of observations, ``counts.sum()``.
+        Number of observations, ``counts.sum()``. A whole sample weight counts as so many.
     within
         Mean squared deviation of the observations from their cell's mean: no model can
         push the objective below it.
@@ -51,11 +56,19 @@ class Observations:
     n: int
     within: float
     mean_square: float
+    shares: FloatArray | None = None
 
     @property
     def n_cells(self) -> int:
         """Number of distinct cells observed, u."""
         return int(self.means.size)
+
+    def cell_shares(self) -> FloatArray:
+        """Return how much each cell counts; the shares sum to 1."""
+        if self.shares is not None:
+            return self.shares
+        shares: FloatArray = self.counts / np.float64(self.n)
+        return shares
 
 
 def observe(
@@ -64,6 +77,7 @@ def observe(
     *,
     shape: Iterable[int] | None = None,
     allow_negative: bool = False,
+    sample_weight: ArrayLike | None = None,
 ) -> Observations:
     """Check raw observations and collapse them into unique cells.
 
@@ -75,6 +89,9 @@ def observe(
         (n,) finite numbers, nonnegative unless ``allow_negative``.
     shape
         Mode lengths; by default the smallest shape that holds the coordinates.
+    sample_weight
+        (n,) how much each observation counts, >= 0; by default all the same. An observation of
+        weight 0 is left out, one of weight 2 is the same as two of weight 1.
 
     Examples
     --------
@@ -84,27 +101,52 @@ def observe(
     """
     cells, lengths = check_coords(coords, shape)
     numbers = check_values(values, cells.shape[0], allow_negative=allow_negative)
+    importance = None if sample_weight is None else check_weights(sample_weight, numbers.size)
+    if importance is not None and not importance.all():
+        kept = importance > 0.0
+        cells, numbers, importance = cells[kept], numbers[kept], importance[kept]
     order, starts = _group(cells, lengths)
-    counts = np.diff(starts, append=order.size)
-    counts = counts.astype(np.min_scalar_type(int(counts.max())))
+    repeats = np.diff(starts, append=order.size)
+    if importance is None:
+        ordered_weights, totals = None, repeats
+    else:
+        ordered_weights = importance[order]
+        totals = np.add.reduceat(ordered_weights, starts)
     # Two passes: what the first leaves of the means is taken out by the second, so that equal
     # values deviate by exactly 0, since the bound of every solve starts at this variance.
     deviations = numbers[order]
     means = np.zeros(starts.size)
     for _ in range(2):
-        means += np.add.reduceat(deviations, starts) / counts
+        if ordered_weights is not None:
+            deviations *= ordered_weights
+        means += np.add.reduceat(deviations, starts) / totals
         np.take(numbers, order, out=deviations, mode="clip")
-        deviations -= np.repeat(means, counts)
-    n = order.size
+        deviations -= np.repeat(means, repeats)
+    whole = importance is None or bool((importance == np.rint(importance)).all())
+    total = float(totals.sum())
+    counts = totals if whole and total <= MOST_REPEATS else repeats
+    if ordered_weights is None or importance is None:
+        within, mean_square = deviations @ deviations, numbers @ numbers
+    else:
+        within, mean_square = (ordered_weights * deviations) @ deviations, importance @ numbers**2
     return Observations(
         shape=lengths,
         coords=_columns(cells, order[starts], lengths),
-        counts=counts,
+        counts=counts.astype(np.min_scalar_type(int(counts.max()))),
         means=means,
-        n=n,
-        within=float(deviations @ deviations) / n,
-        mean_square=float(numbers @ numbers) / n,
+        n=int(counts.sum()),
+        within=float(within) / total,
+        mean_square=float(mean_square) / total,
+        shares=None if counts is totals else totals / total,
     )
+
+
+def cell_numbers(coords: IndexArray, shape: Shape) -> IndexArray:
+    """Return the number of each row's cell: equal rows have equal numbers, 0 to u - 1."""
+    order, starts = _group(coords, shape)
+    numbers = np.empty(order.size, dtype=np.int64)
+    numbers[order] = np.repeat(np.arange(starts.size), np.diff(starts, append=order.size))
+    return numbers
 
 
 def _columns(cells: IndexArray, chosen: AnyArray, shape: Shape) -> tuple[AnyArray, ...]:

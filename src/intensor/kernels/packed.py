@@ -15,7 +15,7 @@ from numba import njit
 from intensor.arrays import AnyArray, FloatArray, WordArray
 from intensor.kernels import bits
 
-__all__ = ["fit_cells", "gram_rows", "member_sums", "pack_members"]
+__all__ = ["fit_cells", "gram_rows", "gram_rows_weighted", "member_sums", "pack_members"]
 
 trailing_zeros: Any = bits.trailing_zeros
 popcount: Any = bits.popcount
@@ -109,6 +109,31 @@ def gram_rows(
                 total += repeats << plane
             out_gram[row, other] = total * scale
             out_gram[other, row] = total * scale
+
+
+@njit(cache=True, nogil=True)
+def gram_rows_weighted(
+    members: WordArray, shares: FloatArray, first: int, last: int, out_gram: FloatArray
+) -> None:
+    """Fill rows and columns first..last-1 of the Gram matrix of cells that count differently.
+
+    Parameters
+    ----------
+    members
+        (>= last, n_words) the vertices.
+    shares
+        (u,) how much each cell counts.
+    """
+    for row in range(first, last):
+        for other in range(row + 1):
+            total = 0.0
+            for word in range(members.shape[1]):
+                both = members[row, word] & members[other, word]
+                while both != NONE:
+                    total += shares[64 * word + trailing_zeros(both)]
+                    both &= both - ONE
+            out_gram[row, other] = total
+            out_gram[other, row] = total
 
 
 @njit(cache=True, nogil=True)

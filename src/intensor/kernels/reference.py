@@ -14,6 +14,7 @@ __all__ = [
     "descend_lanes",
     "fit_cells",
     "gram_rows",
+    "gram_rows_weighted",
     "join_lanes",
     "lane_products",
     "lane_sums",
@@ -293,6 +294,20 @@ def gram_rows(
         for other in range(row + 1):
             shared = sum(counts[cell] for cell in cells[row] & cells[other])
             out_gram[row, other] = out_gram[other, row] = shared * scale
+
+
+def gram_rows_weighted(
+    members: WordArray, shares: FloatArray, first: int, last: int, out_gram: FloatArray
+) -> None:
+    """Add up the shares of the cells that two vertices have in common."""
+    for row in range(first, last):
+        for other in range(row + 1):
+            total = 0.0
+            for cell in range(shares.size):
+                word, bit = cell // LANES, cell % LANES
+                if _is_on(members[row, word], bit) and _is_on(members[other, word], bit):
+                    total += float(shares[cell])
+            out_gram[row, other] = out_gram[other, row] = total
 
 
 def member_sums(

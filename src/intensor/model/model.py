@@ -33,21 +33,24 @@ class Box:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Model:
-    """A nonnegative tensor as a weighted sum of 0-1 boxes.
+    """A nonnegative tensor as a weighted sum of 0-1 boxes, or any tensor if it is signed.
 
     Attributes
     ----------
     radius
-        Bound on the sum of the weights, in the units of the data.
+        Bound on the sum of the weights' sizes, in the units of the data.
     weights
-        (k,) weight of each vertex, nonnegative, largest first.
+        (k,) weight of each vertex, nonnegative unless signed, largest first.
     vertices
         The k vertices.
+    signed
+        Whether weights may be negative.
     """
 
     radius: float
     weights: FloatArray
     vertices: Vertices
+    signed: bool = False
 
     def __len__(self) -> int:
         return len(self.vertices)
@@ -127,7 +130,9 @@ class Model:
         return dense
 
 
-def build_model(flags: FlagArray, weights: FloatArray, *, shape: Shape, radius: float) -> Model:
+def build_model(
+    flags: FlagArray, weights: FloatArray, *, shape: Shape, radius: float, signed: bool = False
+) -> Model:
     """Return a model without empty terms, equal vertices merged, the largest weight first.
 
     Parameters
@@ -148,8 +153,13 @@ def build_model(flags: FlagArray, weights: FloatArray, *, shape: Shape, radius: 
         total[merged.setdefault(packed[row].tobytes(), row)] += weight
     empty = _covers_nothing(flags, shape)
     keep = [row for row in merged.values() if total[row] != 0.0 and not empty[row]]
-    keep.sort(key=lambda row: -total[row])
-    return Model(radius=radius, weights=total[keep], vertices=pack_vertices(flags[keep], shape))
+    keep.sort(key=lambda row: -abs(total[row]))
+    return Model(
+        radius=radius,
+        weights=total[keep],
+        vertices=pack_vertices(flags[keep], shape),
+        signed=signed,
+    )
 
 
 def _covers_nothing(flags: FlagArray, shape: Shape) -> AnyArray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numba.core.event import install_timer
 
 from intensor.arrays import FlagArray, FloatArray
 from intensor.budget import Budget
@@ -30,6 +31,8 @@ PATIENCE = 60.0
 ALLOWANCE = 10.0
 """How many times the expected time "auto" lets a call take, with as many seconds on top."""
 _OWN = {"enumeration": EnumerationOracle, "branch": BranchOracle}
+COMPILED = 0.1
+"""Share of the allowed time that compiling must have taken for a call to be made again."""
 
 
 class NoSearch:
@@ -60,6 +63,9 @@ class NoSearch:
 class Limited:
     """Gives every call of an oracle at most some seconds; its bound is then what it has by then.
 
+    Compiling the search, which happens once, can take longer than that. A call that was cut off
+    after its kernels had to be compiled is made again.
+
     Parameters
     ----------
     oracle
@@ -81,8 +87,14 @@ class Limited:
         budget: Budget | None = None,
     ) -> Answer:
         """Pass the call on with a shorter budget."""
-        budget = Budget(self._seconds, within=budget)
-        return self._oracle.minimise(costs, goal=goal, incumbent=incumbent, budget=budget)
+        compiled: list[float] = []
+        shorter = Budget(self._seconds, within=budget)
+        with install_timer("numba:compile", compiled.append):
+            answer = self._oracle.minimise(costs, goal=goal, incumbent=incumbent, budget=shorter)
+        if shorter.spent and sum(compiled) > COMPILED * self._seconds:
+            shorter = Budget(self._seconds, within=budget)
+            answer = self._oracle.minimise(costs, goal=goal, incumbent=incumbent, budget=shorter)
+        return answer
 
 
 def exact_oracle(

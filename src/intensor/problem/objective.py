@@ -101,7 +101,7 @@ def build_objective(observations: Observations, radius: float) -> Objective:
     """Return the objective of a radius in its own units."""
     return Objective(
         targets=observations.means / radius,
-        weights=observations.counts / np.float64(observations.n),
+        weights=observations.cell_shares(),
         constant=observations.within / radius**2,
         scale=radius**2,
     )

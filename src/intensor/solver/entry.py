@@ -35,6 +35,8 @@ def solve(
     threads: int | None = None,
     exact: str = "auto",
     allow_negative: bool = False,
+    signed: bool = False,
+    sample_weight: ArrayLike | None = None,
     callback: Callback | None = None,
 ) -> Result:
     """Complete a nonnegative tensor from some of its entries, with a proven gap.
@@ -72,6 +74,12 @@ def solve(
         time limit, or a minute without one; otherwise versions 0-10 use HiGHS, and "fast" none.
     allow_negative
         Fit negative values too (the model stays nonnegative).
+    signed
+        Let boxes count negatively too: the radius then bounds the sum of the weights' sizes, and
+        values may be negative. Only for "fast".
+    sample_weight
+        (n,) how much each observation counts, >= 0; by default all the same. The objective is
+        the weighted mean of the squared errors.
     callback
         Called with a ``Progress`` after every iteration; returning False stops the solve.
 
@@ -99,13 +107,23 @@ def solve(
         time_limit=time_limit,
         seed=seed,
         threads=threads,
+        signed=signed,
     )
     recipe = find_version(version)
+    if signed and version != "fast":
+        raise SettingError(f'signed boxes need version="fast"; got version={version!r}')
     if callback is not None and not callable(callback):
         raise SettingError(f"callback is {callback!r}; expected a function of one Progress")
     budget = Budget(settings.time_limit)
-    observations = observe(coords, values, shape=shape, allow_negative=allow_negative)
-    warn_above_radius(np.asarray(values, dtype=np.float64), settings.radius)
+    observations = observe(
+        coords,
+        values,
+        shape=shape,
+        allow_negative=allow_negative or signed,
+        sample_weight=sample_weight,
+    )
+    numbers = np.asarray(values, dtype=np.float64)
+    warn_above_radius(np.abs(numbers) if signed else numbers, settings.radius)
     with listen_for_interrupt(budget):
         return run(
             observations,

@@ -17,10 +17,11 @@ from intensor.budget import Budget
 from intensor.data.observations import Observations
 from intensor.kernels.threads import Workers
 from intensor.oracles.base import Goal, Oracle
+from intensor.oracles.cascade import NoSearch
 from intensor.problem.objective import Objective, build_objective
-from intensor.solver.gram_set import GramSet
+from intensor.solver.gram_set import GramSet, key
 from intensor.solver.packed_cells import PackedCells, pack_cells
-from intensor.solver.pricing import FEW_CELLS, MANY_CELLS, Pricing
+from intensor.solver.pricing import CHOOSY, FEW_CELLS, MANY_CELLS, Pricing
 from intensor.solver.settings import Settings
 from intensor.solver.state import State, Witness
 
@@ -30,12 +31,17 @@ PATIENCE = 2
 """Rounds of full effort without a new vertex after which the heuristic has nothing to say."""
 PLENTY = 24
 """New vertices in a round above which the next looks less hard."""
+PROVABLE, UNPROVABLE = 0.25, 0.8
+"""Share of the tolerance down to which vertices are let in: well below it when a proof follows
+that must bridge the rest, nearly up to it when none can."""
 POOL = 64
 """Vertices that an exact call may bring."""
 LENIENT = 3
 """How often the exact oracle may come back with nothing but known vertices."""
 SMALL = 1 << 12
 """Cells up to which pricing is so cheap that each round may do more of it."""
+CROWDED = 768
+"""Vertices in use above which the master is so dear that better ones are worth looking for."""
 LARGE = 1 << 15
 """Cells from which on a sample is solved first."""
 SLOW = 10
@@ -64,15 +70,19 @@ class Corrective:
         workers: Workers,
         rng: np.random.Generator,
         tolerance: float,
+        signed: bool = False,
+        margin: float = PROVABLE,
     ) -> None:
         self.active = GramSet(cells, workers)
         self.gain = np.inf
         self.failures = 0
         self.runs = 0
         self._workers = workers
-        self._pricing = Pricing(cells, workers, rng)
+        self._pricing = Pricing(cells, workers, rng, signed=signed)
+        self._signed = signed
         self._rng = rng
         self._tolerance = tolerance
+        self._margin = margin
         self._exactness = np.inf
         self._effort = 0
         self._efforts = FEW_CELLS if cells.n_cells <= SMALL else MANY_CELLS
@@ -83,7 +93,13 @@ class Corrective:
         if cells.n_cells <= LARGE:
             return False
         sample = cells.sample(max(LARGE // 2, cells.n_cells // SAMPLE_SHARE), self._rng)
-        inner = Corrective(sample, workers=self._workers, rng=self._rng, tolerance=self._tolerance)
+        inner = Corrective(
+            sample,
+            workers=self._workers,
+            rng=self._rng,
+            tolerance=self._tolerance,
+            signed=self._signed,
+        )
         if inner.seed(budget):
             inner.correct()
         history = [np.inf]
@@ -94,18 +110,22 @@ class Corrective:
             if history[-1] > history[max(0, len(history) - SLOW)] / 2.0:
                 break  # from here on the sample's own noise would be fitted
         self.runs += inner.altmin_runs
-        self.admit(inner.active.flags[inner.active.weights > 0.0])
+        used = inner.active.weights > 0.0
+        self.admit(inner.active.flags[used], inner.active.signs[used])
         return self.active.count > 0
 
     def price(self, budget: Budget) -> bool:
         """Look for new vertices and let them in; say whether the master has work to do."""
-        proposals = self._pricing.propose(self.active, self._efforts[self._effort], budget)
+        effort = self._efforts[self._effort]
+        if self._effort == 0 and self.active.master.size > CROWDED:
+            effort = CHOOSY
+        proposals = self._pricing.propose(self.active, effort, budget)
         self.gain = proposals.best
         rounding = 8.0 * np.finfo(np.float64).eps * self.active.value
-        if proposals.best > max(self._tolerance / 4.0, rounding):
+        if proposals.best > max(self._margin * self._tolerance, rounding):
             if len(proposals.flags):
                 self._adapt(len(proposals.flags))
-                self.admit(proposals.flags)
+                self.admit(proposals.flags, proposals.signs)
                 return True
             if self._exactness > proposals.best / 8.0:
                 self.active.linearise()  # the vertices are known: the master was too lenient
@@ -122,15 +142,22 @@ class Corrective:
         elif found > PLENTY and self._effort > 1:
             self._effort -= 1
 
-    def admit(self, flags: FlagArray) -> None:
+    def admit(self, flags: FlagArray, signs: FloatArray) -> None:
         """Let vertices in with weight 0."""
-        self.active.add(flags)
+        self.active.add(flags, signs)
         self.active.linearise()
 
     def correct(self) -> None:
         """Find the best weights, as exactly as the progress of the pricing is worth."""
         self._exactness = min(self.gain, self.active.value) / 64.0
         self.active.correct(self._exactness)
+
+    def rescale(self, factor: float, tolerance: float) -> None:
+        """Go on with a radius that is ``factor`` times what it was."""
+        self.active.rescale(factor)
+        self._tolerance = tolerance
+        self._exactness = self.gain = np.inf
+        self._effort = self.failures = 0
 
     @property
     def solved(self) -> bool:
@@ -186,7 +213,10 @@ class FastEngine:
             workers=self._workers,
             rng=np.random.default_rng(settings.seed),
             tolerance=self._tolerance,
+            signed=settings.signed,
+            margin=UNPROVABLE if isinstance(exact, NoSearch) else PROVABLE,
         )
+        self._signed = settings.signed
         self._seeded = False
         self._settled = True
         self._lenient = LENIENT
@@ -226,10 +256,27 @@ class FastEngine:
         self.state.value = active.value
 
     def vertices(self) -> tuple[FlagArray, FloatArray]:
-        """Return the vertices with weight, and the weights."""
+        """Return the vertices with weight, and the weights, negative for a minus."""
         active = self._core.active
         used = active.weights > 0.0
-        return active.flags[used], active.weights[used]
+        return active.flags[used], active.weights[used] * active.signs[used]
+
+    def start_from(self, flags: FlagArray, signs: FloatArray) -> None:
+        """Begin with these vertices, at their best weights, instead of a sample's."""
+        self._seeded = True
+        self._core.admit(flags, signs)
+        self.local_step()
+
+    def rescale(self, settings: Settings) -> None:
+        """Go on with the radius of other settings: vertices and tensor stay, the proof goes."""
+        factor = settings.radius / self._radius
+        self._radius = settings.radius
+        self._tolerance = settings.tolerance(self._observations.mean_square) / settings.radius**2
+        self._core.rescale(factor, self._tolerance)
+        self._settled = self._core.active.count == 0
+        self._lenient = LENIENT
+        active = self._core.active
+        self.state = State(value=active.value, bound=active.cells.constant)
 
     def close(self) -> None:
         """Let go of threads."""
@@ -260,18 +307,26 @@ class FastEngine:
         goal = Goal(product=product, phi=self._allowed_gap(objective), pool=POOL)
         flags, weights = self.vertices()
         heaviest = flags[int(np.argmax(weights))] if len(flags) else None
-        answer = self._exact.minimise(gradient, goal=goal, incumbent=heaviest, budget=budget)
-        state.exact_calls += 1
+        bound, core.gain = np.inf, -np.inf
+        pool: list[FlagArray] = []
+        signs: list[float] = []
+        for sign in (1.0, -1.0) if self._signed else (1.0,):
+            answer = self._exact.minimise(
+                sign * gradient, goal=goal, incumbent=heaviest, budget=budget
+            )
+            state.exact_calls += 1
+            bound = min(bound, answer.bound)
+            core.gain = max(core.gain, product - answer.value)
+            found = answer.flags[np.newaxis] if answer.pool is None else answer.pool
+            fresh = [row for row in found if key(row, sign) not in core.active.known]
+            pool += fresh
+            signs += [sign] * len(fresh)
         witness = Witness(flags=flags.copy(), weights=weights.copy(), source=answer.source)
-        state.prove(objective.lower_bound(gradient, answer.bound), witness)
-        core.gain = product - answer.value
-        pool = answer.flags[np.newaxis] if answer.pool is None else answer.pool
-        known = core.active.known
-        fresh = np.array([row for row in pool if row.tobytes() not in known], dtype=np.uint8)
-        if core.gain > goal.phi and len(fresh):
+        state.prove(objective.lower_bound(gradient, bound), witness)
+        if core.gain > goal.phi and pool:
             core.failures = 0
             self._lenient = LENIENT
-            core.admit(fresh)
+            core.admit(np.array(pool), np.array(signs))
             self._settled = False
         elif core.gain > goal.phi and self._lenient > 0:
             self._lenient -= 1  # all are known: the master was not exact enough

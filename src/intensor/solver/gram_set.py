@@ -6,13 +6,19 @@ import numpy as np
 
 from intensor.arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape, WordArray
 from intensor.kernels.lanes import join_lanes, store_words
-from intensor.kernels.packed import fit_cells, gram_rows, member_sums, pack_members
+from intensor.kernels.packed import (
+    fit_cells,
+    gram_rows,
+    gram_rows_weighted,
+    member_sums,
+    pack_members,
+)
 from intensor.kernels.threads import Workers, blocks_of, evenly
 from intensor.problem.vertex import pack_vertices
 from intensor.solver.master import Master
 from intensor.solver.packed_cells import PackedCells
 
-__all__ = ["GramSet"]
+__all__ = ["GramSet", "key"]
 
 PERFECT = 1e-6
 """Share of the first objective below which a fit counts as close to perfect."""
@@ -24,7 +30,8 @@ A quarter of those in use is kept when that is more."""
 class GramSet:
     """Vertices with their Gram matrix, weights and half-gradient.
 
-    The zero vertex is not stored: it holds what the weights leave of 1.
+    The zero vertex is not stored: it holds what the weights leave of 1. In the signed polytope a
+    vertex has a sign, and is what its flags say times that.
 
     Attributes
     ----------
@@ -37,7 +44,7 @@ class GramSet:
     value, product
         Objective, and gradient times iterate.
     known
-        The vertices held, as bytes of their flags.
+        The vertices held, as ``key`` writes them.
     drops
         Vertices let go so far.
     """
@@ -54,6 +61,7 @@ class GramSet:
         self.half_gradient: FloatArray = np.zeros(capacity)
         length = int(cells.offsets[-1])
         self._flags: FlagArray = np.zeros((capacity, length), dtype=np.uint8)
+        self._signs: FloatArray = np.ones(capacity)
         self._members: WordArray = np.zeros((capacity, cells.n_words), dtype=np.uint64)
         self._words: WordArray = np.zeros((length, capacity // 64), dtype=np.uint64)
         self._gram: FloatArray = np.zeros((capacity, capacity))
@@ -70,6 +78,11 @@ class GramSet:
         return self._flags[: self.count]
 
     @property
+    def signs(self) -> FloatArray:
+        """The (count,) signs of the vertices, 1 or -1."""
+        return self._signs[: self.count]
+
+    @property
     def weights(self) -> FloatArray:
         """The (count,) weights."""
         return self.master.weights[: self.count]
@@ -77,13 +90,14 @@ class GramSet:
     def evaluate(self) -> None:
         """Compute gradient, objective and product on the cells."""
         cells = self.cells
+        weights = self.master.weights * self._signs
 
         def fit(block: int) -> None:
             fit_cells(
                 cells.rows,
                 self._words,
                 -(-self.count // 64),
-                self.master.weights,
+                weights,
                 cells.targets,
                 cells.shares,
                 *self._blocks[block],
@@ -96,10 +110,24 @@ class GramSet:
         self.value = error + cells.constant
         self.product = product
 
-    def add(self, flags: FlagArray) -> None:
-        """Take in (m, sum(shape)) new vertices with weight 0."""
+    def add(self, flags: FlagArray, signs: FloatArray) -> None:
+        """Take in (m, sum(shape)) new vertices with their (m,) signs and weight 0."""
         for start in range(0, len(flags), 64):
-            self._add_some(flags[start : start + 64])
+            self._add_some(flags[start : start + 64], signs[start : start + 64])
+
+    def rescale(self, factor: float) -> None:
+        """Let the radius be ``factor`` times what it was.
+
+        The tensor stays the same when the radius grows; it shrinks along when the radius does.
+        """
+        self.cells = self.cells.rescaled(factor)
+        self._start_value /= factor**2
+        if factor > 1.0:
+            self.master.weights /= factor
+            self.master.full = False
+        self._seen = 0
+        self.evaluate()
+        self.linearise()
 
     def linearise(self) -> None:
         """Compute the half-gradient from the gradient on the cells.
@@ -114,7 +142,7 @@ class GramSet:
         def sum_up(piece: int) -> None:
             low, high = pieces[piece], pieces[piece + 1]
             member_sums(self._members, self.costs, low, high, self.half_gradient)
-            self.half_gradient[low:high] *= 0.5
+            self.half_gradient[low:high] *= 0.5 * self._signs[low:high]
 
         self._workers.run(sum_up, len(self._blocks))
         self._seen = self.count
@@ -125,12 +153,13 @@ class GramSet:
         self.evaluate()
         self._prune()
 
-    def _add_some(self, flags: FlagArray) -> None:
+    def _add_some(self, flags: FlagArray, signs: FloatArray) -> None:
         first, last = self.count, self.count + len(flags)
         while last > len(self._flags):
             self._grow(2 * len(self._flags))
         self._flags[first:last] = flags
-        self.known.update(row.tobytes() for row in flags)
+        self._signs[first:last] = signs
+        self.known.update(key(row, sign) for row, sign in zip(flags, signs, strict=True))
         store_words(self._flags, first, last, self._words)
         cells = self.cells
         join_lanes(self._flags, np.arange(first, last), self._lanes)
@@ -145,13 +174,20 @@ class GramSet:
 
         def multiply(piece: int) -> None:
             low, high = pieces[piece], pieces[piece + 1]
-            gram_rows(self._members, cells.extra, low, high, cells.one_share, self._gram)
+            if cells.weighted:
+                gram_rows_weighted(self._members, cells.shares, low, high, self._gram)
+            else:
+                gram_rows(self._members, cells.extra, low, high, cells.one_share, self._gram)
 
         self._workers.run(multiply, len(self._blocks))
+        if self._signs[:last].min() < 0.0:
+            self._gram[first:last, :last] *= np.outer(self._signs[first:last], self._signs[:last])
+            self._gram[:first, first:last] = self._gram[first:last, :first].T
         self.count = last
 
     def _grow(self, capacity: int) -> None:
         self._flags = _enlarged(self._flags, (capacity, self._flags.shape[1]))
+        self._signs = np.concatenate((self._signs, np.ones(capacity - self._signs.size)))
         self._members = _enlarged(self._members, (capacity, self._members.shape[1]))
         self._words = _enlarged(self._words, (self._words.shape[0], capacity // 64))
         self._gram = _enlarged(self._gram, (capacity, capacity))
@@ -165,10 +201,10 @@ class GramSet:
         if surplus <= 0:
             return
         unused = np.setdiff1d(np.arange(self.count), self.master.support[:size])
-        gone = unused[: surplus + SPARE // 2]
+        gone = unused[: surplus + max(SPARE, size // 4) // 2]
         keep = np.setdiff1d(np.arange(self.count), gone)
         for place in gone.tolist():
-            self.known.discard(self._flags[place].tobytes())
+            self.known.discard(key(self._flags[place], self._signs[place]))
         self.drops += gone.size
         self._reorder(keep)
 
@@ -179,11 +215,17 @@ class GramSet:
         self.count = self._seen = keep.size
         count = self.count
         self._flags[:count] = self._flags[keep]
+        self._signs[:count] = self._signs[keep]
         self._members[:count] = self._members[keep]
         self._gram[:count, :count] = self._gram[np.ix_(keep, keep)]
         self.half_gradient[:count] = self.half_gradient[keep]
         packed = pack_vertices(self.flags, self.cells.shape).words
         self._words[:, : packed.shape[1]] = packed
+
+
+def key(flags: FlagArray, sign: float) -> bytes:
+    """Return what a vertex is known by."""
+    return flags.tobytes() if sign > 0.0 else b"-" + flags.tobytes()
 
 
 def _enlarged(array: AnyArray, shape: Shape) -> AnyArray:

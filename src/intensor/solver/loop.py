@@ -5,18 +5,21 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
+import numpy as np
+
 from intensor.arrays import FlagArray, FloatArray
 from intensor.budget import Budget
 from intensor.data.observations import Observations
 from intensor.model.model import Model, build_model
 from intensor.oracles.base import Oracle
 from intensor.solver.engine import Engine
+from intensor.solver.fast import FastEngine
 from intensor.solver.result import Counters, Progress, Result, Seconds, Status
 from intensor.solver.settings import Settings
 from intensor.solver.termination import stop_reason
 from intensor.solver.variants import find_version
 
-__all__ = ["Callback", "run"]
+__all__ = ["Callback", "drive", "mean_squared_error", "run"]
 
 CELLS_AT_ONCE = 1 << 15
 Callback = Callable[[Progress], bool | None]
@@ -30,49 +33,78 @@ def run(
     settings: Settings,
     budget: Budget,
     callback: Callback | None = None,
+    start: Model | None = None,
 ) -> Result:
-    """Minimise the objective over the polytope (see ``solve`` for the meaning of it all)."""
-    recipe = find_version(version)
-    engine = recipe.engine(observations, exact=exact, settings=settings)
+    """Minimise the objective over the polytope (see ``solve`` for the meaning of it all).
+
+    Parameters
+    ----------
+    start
+        A model whose vertices to begin with, with the best weights for these observations; for
+        engines that can.
+    """
+    engine = find_version(version).engine(observations, exact=exact, settings=settings)
+    with contextlib.closing(engine):
+        if start is not None and isinstance(engine, FastEngine):
+            engine.start_from(start.vertices.flags(), np.sign(start.weights))
+        return drive(
+            engine,
+            observations,
+            version=version,
+            settings=settings,
+            budget=budget,
+            callback=callback,
+        )
+
+
+def drive(
+    engine: Engine,
+    observations: Observations,
+    *,
+    version: int | str,
+    settings: Settings,
+    budget: Budget,
+    callback: Callback | None = None,
+) -> Result:
+    """Improve the iterate of an engine until there is a reason to stop."""
     state = engine.state
     tolerance = settings.tolerance(observations.mean_square)
     scale = settings.radius**2
-    target = recipe.aim * tolerance / scale
+    target = find_version(version).aim * tolerance / scale
     setup = budget.elapsed
 
     trace: list[Progress] = []
     status = stop_reason(state, settings, target, budget)
-    with contextlib.closing(engine):
-        while status is None:
-            if engine.local_gap() >= state.phi:
-                engine.local_step()
-                state.local_steps += 1
-                kind = "local"
-            else:
-                engine.separate(budget)
-                kind = "separation"
-            state.count()
-            trace.append(_progress(engine, kind, scale, budget))
-            stopped = callback is not None and callback(trace[-1]) is False
+    while status is None:
+        if engine.local_gap() >= state.phi:
+            engine.local_step()
+            state.local_steps += 1
+            kind = "local"
+        else:
+            engine.separate(budget)
+            kind = "separation"
+        state.count()
+        trace.append(_progress(engine, kind, scale, budget))
+        stopped = callback is not None and callback(trace[-1]) is False
+        status = stop_reason(state, settings, target, budget)
+        if status is Status.OPTIMAL:  # not by grace of accumulated rounding
+            engine.recombine()
             status = stop_reason(state, settings, target, budget)
-            if status is Status.OPTIMAL:  # not by grace of accumulated rounding
-                engine.recombine()
-                status = stop_reason(state, settings, target, budget)
-            if stopped and status is None:
-                status = Status.STOPPED
+        if stopped and status is None:
+            status = Status.STOPPED
 
     if state.value - state.bound <= 0.999999 * tolerance / scale:  # though not as far as aimed
         status = Status.OPTIMAL
-    model = _as_model(*engine.vertices(), observations, settings.radius)
+    model = _as_model(*engine.vertices(), observations, settings)
     witness = state.witness
     return Result(
         status=status,
-        objective=_final_objective(model, observations),
+        objective=mean_squared_error(model, observations),
         bound=state.bound * scale,
         model=model,
         witness=None
         if witness is None
-        else _as_model(witness.flags, witness.weights, observations, settings.radius),
+        else _as_model(witness.flags, witness.weights, observations, settings),
         bound_source="within-cell variance" if witness is None else witness.source,
         tolerance=tolerance,
         version=version,
@@ -103,17 +135,24 @@ def _progress(engine: Engine, kind: str, scale: float, budget: Budget) -> Progre
 
 
 def _as_model(
-    flags: FlagArray, weights: FloatArray, observations: Observations, radius: float
+    flags: FlagArray, weights: FloatArray, observations: Observations, settings: Settings
 ) -> Model:
-    return build_model(flags, radius * weights, shape=observations.shape, radius=radius)
+    return build_model(
+        flags,
+        settings.radius * weights,
+        shape=observations.shape,
+        radius=settings.radius,
+        signed=settings.signed,
+    )
 
 
-def _final_objective(model: Model, observations: Observations) -> float:
-    """Recompute the objective from the model that is handed out."""
+def mean_squared_error(model: Model, observations: Observations) -> float:
+    """Return the objective of a model, computed from nothing but its vertices and weights."""
     total = 0.0
+    shares = observations.cell_shares()
     for start in range(0, observations.n_cells, CELLS_AT_ONCE):
         part = slice(start, start + CELLS_AT_ONCE)
         predicted = model.evaluate(tuple(column[part] for column in observations.coords))
         residual = predicted - observations.means[part]
-        total += float((observations.counts[part] * residual) @ residual)
-    return total / observations.n + observations.within
+        total += float((shares[part] * residual) @ residual)
+    return total + observations.within

@@ -10,6 +10,9 @@ tiny and known to full relative precision, while ``Gw`` and ``b`` are not. And a
 the changes keeps the factor positive definite when vertices are dependent; since it acts on
 the change and not on the weights, it only makes each call a proximal step, and the steps
 converge to the optimum of the problem without ridge.
+
+With many vertices in use, weight is exchanged between pairs first (``exchange``), which is
+nearly always enough; the factor is computed anew when it is not.
 """
 
 from __future__ import annotations
@@ -18,11 +21,20 @@ import numpy as np
 from numba import njit
 
 from intensor.arrays import FlagArray, FloatArray, IndexArray
+from intensor.solver.exchange import exchange
 
 __all__ = ["Master"]
 
 RIDGE = 1e-12
 """Of the mean diagonal of the Gram matrix."""
+CROWD = 256
+"""Vertices in use from which on weight is first exchanged between pairs."""
+EXCHANGES = 4
+"""Most exchanges, per vertex."""
+ENOUGH = 32.0
+"""Times the tolerance that exchanges may leave: new vertices gain more than the rest would."""
+PAUSE = 8
+"""Calls for which exchanges are left out when they were not enough."""
 WANTED = 0.1
 """Vertices that gain at least this share of the most wanted one enter together with it."""
 FAST = {"reassoc", "contract"}
@@ -53,6 +65,8 @@ class Master:
         self.full = False
         self.rounds = 0
         self._factor: FloatArray = np.zeros((capacity, capacity))
+        self._factored = True
+        self._pause = 0
 
     def grow(self, capacity: int) -> None:
         """Make room for more vertices."""
@@ -85,7 +99,15 @@ class Master:
         tolerance
             On the half-gradient, in the units of the objective.
         """
+        if self.size >= CROWD:
+            if self._pause == 0:
+                if self._exchange(gram, count, half_gradient, tolerance):
+                    return
+                self._pause = PAUSE
+            self._pause -= 1
         ridge = RIDGE * max(float(np.trace(gram[:count, :count])) / max(count, 1), 1e-300)
+        if not self._factored:
+            self._refactor(gram, ridge)
         self.size, self.full, rounds = _improve(
             gram,
             count,
@@ -100,6 +122,33 @@ class Master:
             self.weights,
         )
         self.rounds += rounds
+
+    def _exchange(
+        self, gram: FloatArray, count: int, half_gradient: FloatArray, tolerance: float
+    ) -> bool:
+        """Exchange weight between pairs; say whether that was enough."""
+        most = EXCHANGES * count
+        _, apart = exchange(gram, count, tolerance, most, half_gradient, self.weights)
+        used = np.flatnonzero(self.weights[:count])
+        self.size = used.size
+        self.support[: self.size] = used
+        self.full = float(self.weights[used].sum()) >= 1.0 - 1e-14
+        self._factored = False
+        self.rounds += 1
+        return apart <= ENOUGH * tolerance
+
+    def _refactor(self, gram: FloatArray, ridge: float) -> None:
+        """Compute the factor of the support anew."""
+        used = self.support[: self.size]
+        block = gram[np.ix_(used, used)]
+        while True:
+            try:
+                factor = np.linalg.cholesky(block + ridge * np.eye(self.size))
+                break
+            except np.linalg.LinAlgError:  # dependent vertices: a shorter proximal step will do
+                ridge *= 100.0
+        self._factor[: self.size, : self.size] = factor.T
+        self._factored = True
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,6 +30,8 @@ class PackedCells:
         (u,) how often each was observed.
     extra
         (n_planes, n_prefix) bit planes of ``counts - 1``.
+    weighted
+        Whether the shares are something else than counts.
     constant
         The part of the objective that no model changes.
     order
@@ -43,6 +45,7 @@ class PackedCells:
     shares: FloatArray
     counts: AnyArray
     extra: WordArray
+    weighted: bool
     constant: float
     order: AnyArray
 
@@ -61,18 +64,23 @@ class PackedCells:
         """What a single observation counts."""
         return 1.0 / float(self.counts.sum())
 
+    def rescaled(self, factor: float) -> PackedCells:
+        """Return the same cells in units of a radius that is ``factor`` times this one."""
+        return replace(self, targets=self.targets / factor, constant=self.constant / factor**2)
+
     def sample(self, size: int, rng: np.random.Generator) -> PackedCells:
         """Return about ``size`` random cells as a problem of its own (repeats count once)."""
         chosen = np.unique(rng.integers(0, self.n_cells, size=size))
-        counts = self.counts[chosen]
+        counts, shares = self.counts[chosen], self.shares[chosen]
         return PackedCells(
             shape=self.shape,
             rows=self.rows[chosen],
             offsets=self.offsets,
             targets=self.targets[chosen],
-            shares=counts / float(counts.sum()),
+            shares=shares / shares.sum() if self.weighted else counts / float(counts.sum()),
             counts=counts,
             extra=_planes(counts),
+            weighted=self.weighted,
             constant=self.constant,
             order=self.order[chosen],
         )
@@ -88,9 +96,10 @@ def pack_cells(observations: Observations, radius: float) -> PackedCells:
         rows=positions(tuple(column[order] for column in observations.coords), observations.shape),
         offsets=mode_offsets(observations.shape),
         targets=observations.means[order] / radius,
-        shares=counts / np.float64(observations.n),
+        shares=observations.cell_shares()[order],
         counts=counts,
         extra=_planes(counts),
+        weighted=observations.shares is not None,
         constant=observations.within / radius**2,
         order=order,
     )

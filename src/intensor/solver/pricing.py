@@ -19,10 +19,10 @@ from intensor.kernels.lanes import (
     switch_lanes,
 )
 from intensor.kernels.threads import Workers, blocks_of
-from intensor.solver.gram_set import GramSet
+from intensor.solver.gram_set import GramSet, key
 from intensor.solver.packed_cells import PackedCells
 
-__all__ = ["FEW_CELLS", "MANY_CELLS", "Effort", "Pricing", "Proposals"]
+__all__ = ["CHOOSY", "FEW_CELLS", "MANY_CELLS", "Effort", "Pricing", "Proposals"]
 
 SHARE = 0.3
 """A vertex enters when it gains at least this share of what the best one gains."""
@@ -50,13 +50,16 @@ HARDER = (Effort(1, 64, 60, 32), Effort(4, 64, 60, 48), Effort(32, 64, 60, 64))
 FEW_CELLS = (Effort(1, 32, 8, 6), *HARDER)
 MANY_CELLS = (Effort(1, 16, 3, 16), *HARDER)
 """A few short descents do while vertices are easy to find; more are made when they are not."""
+CHOOSY = Effort(1, 64, 20, 16)
+"""More starts for no more vertices: for when each of them is dear."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Proposals:
-    """New vertices, best first, and the best gain that any start reached, new or not."""
+    """New vertices with their signs, best first, and the best gain of any start, new or not."""
 
     flags: FlagArray
+    signs: FloatArray
     best: float
 
 
@@ -65,7 +68,8 @@ class Pricing:
 
     Half of the starts are active vertices with some indices flipped, which finds what random
     starts miss late in a run: every other one of the newest, the rest of any age, a few of
-    them complements. The others are random, sparse and dense ones among them.
+    them complements. The others are random, sparse and dense ones among them. In the signed
+    polytope every batch is done twice, the second time for vertices with a minus.
 
     Attributes
     ----------
@@ -73,8 +77,16 @@ class Pricing:
         Descents made so far.
     """
 
-    def __init__(self, cells: PackedCells, workers: Workers, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        cells: PackedCells,
+        workers: Workers,
+        rng: np.random.Generator,
+        *,
+        signed: bool = False,
+    ) -> None:
         self.runs = 0
+        self._signs = (1.0, -1.0) if signed else (1.0,)
         self._cells = cells
         self._rng = rng
         self._workers = workers
@@ -87,10 +99,10 @@ class Pricing:
     def propose(self, active: GramSet, effort: Effort, budget: Budget) -> Proposals:
         """Return the new vertices among those that gain nearly as much as the best."""
         best = -np.inf
-        found: dict[bytes, tuple[float, FlagArray]] = {}
-        for batch in range(effort.batches):
-            lanes = self._starts(active, effort.starts, perturb=batch % 2 == 0)
-            self._descend(active.costs, effort, lanes)
+        found: dict[bytes, tuple[float, FlagArray, float]] = {}
+        for batch, sign in itertools.product(range(effort.batches), self._signs):
+            lanes = self._starts(active, effort.starts, sign, perturb=batch % 2 == 0)
+            self._descend(active.costs if sign > 0.0 else -active.costs, effort, lanes)
             self.runs += effort.starts
             values = self._values[: effort.starts]
             best = max(best, float(active.product - values.min()))
@@ -101,17 +113,21 @@ class Pricing:
             split_lanes(lanes, chosen, flags)
             most = len(found) + effort.most
             for row, value in zip(flags, values[chosen].tolist(), strict=True):
-                key = row.tobytes()
-                if key not in active.known:
-                    found[key] = (value, row)
+                name = key(row, sign)
+                if name not in active.known:
+                    found[name] = (value, row, sign)
                     if len(found) == most:
                         break
             if budget.spent:
                 break
         ranked = sorted(found.values(), key=lambda candidate: candidate[0])
-        kept = [row for value, row in ranked if active.product - value > SHARE * best]
-        flags = np.array(kept[: effort.most], dtype=np.uint8)
-        return Proposals(flags=flags.reshape(-1, int(self._cells.offsets[-1])), best=best)
+        kept = [one for one in ranked if active.product - one[0] > SHARE * best][: effort.most]
+        flags = np.array([row for _, row, _ in kept], dtype=np.uint8)
+        return Proposals(
+            flags=flags.reshape(-1, int(self._cells.offsets[-1])),
+            signs=np.array([sign for _, _, sign in kept]),
+            best=best,
+        )
 
     def _descend(self, costs: FloatArray, effort: Effort, lanes: WordArray) -> None:
         """Descend in all lanes: in one go on few cells, block by block on many."""
@@ -150,16 +166,17 @@ class Pricing:
 
         self._workers.run(add_up, len(self._blocks))
 
-    def _starts(self, active: GramSet, count: int, *, perturb: bool) -> WordArray:
+    def _starts(self, active: GramSet, count: int, sign: float, *, perturb: bool) -> WordArray:
         """Return one start per lane; if told so, the first half are perturbed vertices."""
         lanes = np.zeros(int(self._cells.offsets[-1]), dtype=np.uint64)
         noise = self._rng.integers(0, 2**64, size=(4, lanes.size), dtype=np.uint64)
         known = np.zeros_like(lanes)
-        n_known = count // 2 if perturb and active.count else 0
+        alike = np.flatnonzero(active.signs == sign) if perturb else np.empty(0, dtype=np.int64)
+        n_known = count // 2 if alike.size else 0
         if n_known:
-            chosen = self._rng.integers(0, active.count, size=n_known)
-            chosen[::2] = active.count - 1 - chosen[::2] % NEWEST
-            join_lanes(active.flags, np.maximum(chosen, 0), known)
+            chosen = self._rng.integers(0, alike.size, size=n_known)
+            chosen[::2] = alike.size - 1 - chosen[::2] % NEWEST
+            join_lanes(active.flags, alike[np.maximum(chosen, 0)], known)
             known ^= COMPLEMENTS
         mix_starts(noise, known, n_known, lanes)
         return lanes

@@ -16,8 +16,8 @@ class Status(enum.Enum):
 
     OPTIMAL = "The gap between objective and proven bound is within the tolerance."
     STALLED = (
-        "No oracle found a vertex that improves the model, and none could prove that there is "
-        "none; the gap is what could be proven."
+        "No oracle found a vertex that improves the model by more than the tolerance, and none "
+        "could prove that there is none; the gap is what could be proven."
     )
     TIME_LIMIT = "The time limit was reached first; the gap is what was proven by then."
     ITERATION_LIMIT = "The iteration limit was reached first; the gap is what was proven by then."

@@ -25,6 +25,8 @@ class Settings:
         Of the random starts.
     threads
         At most so many at a time; None for one per core.
+    signed
+        Whether boxes may count negatively: the polytope is then symmetric.
     """
 
     radius: float
@@ -34,6 +36,7 @@ class Settings:
     time_limit: float | None = None
     seed: int = 0
     threads: int | None = None
+    signed: bool = False
 
     def tolerance(self, mean_square: float) -> float:
         """Return the gap to reach, given the mean square of the values."""
@@ -49,6 +52,7 @@ def check_settings(
     time_limit: object,
     seed: object,
     threads: object,
+    signed: bool = False,
 ) -> Settings:
     """Return settings that are in range, or raise what is wrong with them."""
     return Settings(
@@ -61,4 +65,5 @@ def check_settings(
         time_limit=None if time_limit is None else check_positive("time_limit", time_limit),
         seed=check_at_least("seed", seed, 0, integer=True),
         threads=None if threads is None else check_at_least("threads", threads, 1, integer=True),
+        signed=bool(signed),
     )
