@@ -1,0 +1,139 @@
+"""Labels: what the modes and their indices are called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from intensor.arrays import AnyArray, IndexArray, Shape
+from intensor.errors import LabelError
+
+__all__ = ["Labels", "as_labels", "factorise", "look_up", "number_labels"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Labels:
+    """Names of the modes and of every index.
+
+    Attributes
+    ----------
+    modes
+        p names, one per mode (the columns of a table).
+    indices
+        p arrays: entry i of the k-th is the label of index i of mode k. Numbers, dates and
+        truth values keep their type; all else, strings among them, is an array of objects.
+    value
+        Name of the values.
+    """
+
+    modes: tuple[str, ...]
+    indices: tuple[AnyArray, ...]
+    value: str = "value"
+
+    @property
+    def shape(self) -> Shape:
+        """Lengths of the modes."""
+        return tuple(column.size for column in self.indices)
+
+    @property
+    def plain(self) -> bool:
+        """Whether every index is called by its own number."""
+        return all(
+            column.dtype.kind in "iu" and np.array_equal(column, np.arange(column.size))
+            for column in self.indices
+        )
+
+    def encode(self, columns: Sequence[ArrayLike]) -> IndexArray:
+        """Return (n, p) indices of labels given mode by mode, -1 where a label is not known."""
+        if len(columns) != len(self.modes):
+            raise LabelError(f"got {len(columns)} columns; expected one per mode: {self.modes}")
+        coords = [
+            look_up(known, np.asarray(column))
+            for known, column in zip(self.indices, columns, strict=True)
+        ]
+        return np.stack(coords, axis=1)
+
+    def decode(self, coords: ArrayLike) -> tuple[AnyArray, ...]:
+        """Return the labels of (n, p) indices, mode by mode."""
+        cells = np.asarray(coords)
+        return tuple(known[cells[:, mode]] for mode, known in enumerate(self.indices))
+
+
+def number_labels(shape: Iterable[int], *, value: str = "value") -> Labels:
+    """Return labels that call every index by its number."""
+    lengths = tuple(shape)
+    return Labels(
+        modes=tuple(f"mode_{mode}" for mode in range(len(lengths))),
+        indices=tuple(np.arange(length) for length in lengths),
+        value=value,
+    )
+
+
+def factorise(column: ArrayLike) -> tuple[IndexArray, AnyArray]:
+    """Return the index of each entry among the sorted distinct labels, and those labels.
+
+    Examples
+    --------
+    >>> codes, labels = factorise(["b", "a", "b"])
+    >>> codes.tolist(), labels.tolist()
+    ([1, 0, 1], ['a', 'b'])
+    """
+    array = as_labels(column)
+    if array.dtype != object:
+        known, codes = np.unique(array, return_inverse=True)
+        return codes.reshape(-1).astype(np.int64), known
+    places: dict[Any, int] = {}
+    raw = np.fromiter(
+        (places.setdefault(label, len(places)) for label in array), np.int64, array.size
+    )
+    labels = list(places)
+    try:
+        order = sorted(range(len(labels)), key=lambda place: labels[place])
+    except TypeError:  # labels of several kinds have no order: keep that of appearance
+        order = list(range(len(labels)))
+    rank = np.empty(len(labels), dtype=np.int64)
+    rank[order] = np.arange(len(labels))
+    known = np.empty(len(labels), dtype=object)
+    known[:] = [labels[place] for place in order]
+    return rank[raw], known
+
+
+def as_labels(column: ArrayLike) -> AnyArray:
+    """Return a column of labels as an array of numbers, dates or objects, none of them missing."""
+    array = np.asarray(column)
+    if array.ndim != 1:
+        raise LabelError(f"a column of labels has shape {array.shape}; expected one dimension")
+    if array.dtype.kind not in "biufmM":
+        array = array.astype(object)
+        missing = np.fromiter(map(_is_missing, array), bool, array.size)
+    elif array.dtype.kind in "fmM":
+        missing = np.isnan(array) if array.dtype.kind == "f" else np.isnat(array)
+    else:
+        return array
+    if missing.any():
+        raise LabelError(f"the label in row {int(np.argmax(missing))} is missing")
+    return array
+
+
+def _is_missing(label: Any) -> bool:
+    """Say whether a label is None or one of the things that are not equal to themselves."""
+    return label is None or bool(label != label)  # noqa: PLR0124  (NaN, NaT, NA)
+
+
+def look_up(known: AnyArray, column: AnyArray) -> IndexArray:
+    """Return the place of each entry among the known labels, -1 for those that are not."""
+    if known.dtype == object or column.dtype.kind not in "biufmM":
+        places = {label: place for place, label in enumerate(known.tolist())}
+        codes = (places.get(label, -1) for label in column.tolist())
+        return np.fromiter(codes, np.int64, column.size)
+    order = np.argsort(known, kind="stable")
+    try:
+        spots = np.searchsorted(known, column, sorter=order)
+    except TypeError:
+        return np.full(column.size, -1, dtype=np.int64)
+    spots = order[np.minimum(spots, known.size - 1)]
+    return np.where(known[spots] == column, spots, -1).astype(np.int64)

@@ -1,0 +1,1 @@
+"""From observations to a predictor: scale, baseline, radius and averaging, chosen by validation."""

@@ -1,0 +1,159 @@
+"""What a fit is asked to do, checked once; words become objects here."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from intensor.checks import check_at_least, check_radius
+from intensor.errors import SettingError
+from intensor.fitting.metrics import METRICS
+from intensor.model.transform import TRANSFORMS, Transform, find_transform
+from intensor.solver.settings import Settings, check_settings
+from intensor.solver.variants import find_version
+
+__all__ = ["Options", "Scale", "check_options"]
+
+BASELINES = ("none", "additive")
+AUTO = "auto"
+MOST_RADII = 200
+RTOL = 1e-4
+"""Of the mean square of the values: the gap that "auto" asks for when nothing was held out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Scale:
+    """One way to prepare the values: a transform, and whether main effects come out first."""
+
+    transform: Transform
+    additive: bool
+
+    @property
+    def name(self) -> str:
+        """The two words it was made from."""
+        return f"{self.transform.name}, {BASELINES[self.additive]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Options:
+    """How to fit.
+
+    Attributes
+    ----------
+    radius
+        In the fitted scale; None to choose it by validation.
+    scales
+        What validation may choose from; a single one is taken as it is.
+    n_solutions
+        Models to average.
+    folds, share
+        Validation: so many folds, or one share of the cells held out when ``folds`` is 1.
+    metric
+        Name of the validation error.
+    most_radii
+        Longest path of radii.
+    version, exact
+        As in ``solve``.
+    adaptive
+        Whether the tolerance follows the error on held-out cells, where that is known.
+    solver
+        Settings of every solve; its radius is replaced.
+    """
+
+    radius: float | None
+    scales: tuple[Scale, ...]
+    n_solutions: int
+    folds: int
+    share: float
+    metric: str
+    most_radii: int
+    version: int | str
+    exact: str
+    adaptive: bool
+    solver: Settings
+
+
+def check_options(
+    *,
+    radius: Any = AUTO,
+    transform: str | tuple[Callable[..., Any], Callable[..., Any]] = "none",
+    baseline: str = "none",
+    n_solutions: int = 1,
+    validation: float = 0.1,
+    scoring: str = "rmse",
+    n_radii: int = 20,
+    version: int | str = "fast",
+    tol: float = 0.0,
+    rtol: float | str = AUTO,
+    max_iterations: int | None = None,
+    time_limit: float | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    exact: str = "auto",
+) -> Options:
+    """Return options that are in range, or raise what is wrong with them."""
+    find_version(version)
+    if scoring not in METRICS:
+        names = ", ".join(repr(name) for name in METRICS)
+        raise SettingError(f"scoring is {scoring!r}; expected one of {names}")
+    if baseline not in (*BASELINES, AUTO):
+        raise SettingError(f"baseline is {baseline!r}; expected 'none', 'additive' or 'auto'")
+    additive = [False, True] if baseline == AUTO else [baseline == "additive"]
+    if isinstance(transform, str) and transform == AUTO:
+        transforms = list(TRANSFORMS.values())
+    else:
+        transforms = [find_transform(transform)]
+    scales = tuple(
+        Scale(transform=one, additive=effects) for one in transforms for effects in additive
+    )
+    if any(additive) and version != "fast":
+        raise SettingError(f'an additive baseline needs version="fast"; got {version!r}')
+    adaptive = isinstance(rtol, str) and rtol == AUTO
+    if isinstance(rtol, str) and not adaptive:
+        raise SettingError(f"rtol is {rtol!r}; expected a number >= 0 or 'auto'")
+    folds, share = _check_validation(validation)
+    chosen = None if isinstance(radius, str) and radius == AUTO else _check_radius(radius)
+    return Options(
+        radius=chosen,
+        scales=scales,
+        n_solutions=check_at_least("n_solutions", n_solutions, 1, integer=True),
+        folds=folds,
+        share=share,
+        metric=scoring,
+        most_radii=min(check_at_least("n_radii", n_radii, 1, integer=True), MOST_RADII),
+        version=version,
+        exact=exact,
+        adaptive=adaptive,
+        solver=check_settings(
+            radius=1.0 if chosen is None else chosen,
+            tol=tol,
+            rtol=RTOL if adaptive else rtol,
+            max_iterations=max_iterations,
+            time_limit=time_limit,
+            seed=seed,
+            threads=threads,
+        ),
+    )
+
+
+def _check_radius(radius: Any) -> float:
+    if isinstance(radius, str):
+        raise SettingError(f"radius is {radius!r}; expected a positive number or 'auto'")
+    return check_radius(radius)
+
+
+def _check_validation(validation: Any) -> tuple[int, float]:
+    """Return folds and share: 5 means five folds, 0.1 that a tenth is held out once."""
+    if isinstance(validation, numbers.Integral) and not isinstance(validation, bool):
+        folds = int(validation)
+        if folds < 2:
+            raise SettingError(f"validation is {folds}; expected at least 2 folds, or a share")
+        return folds, 1.0 / folds
+    if not isinstance(validation, numbers.Real) or not 0.0 < float(validation) < 1.0:
+        raise SettingError(
+            f"validation is {validation!r}; expected a share between 0 and 1 to hold out, or a "
+            "number of folds"
+        )
+    return 1, float(validation)

@@ -1,0 +1,233 @@
+"""The path of radii: one warm engine per fold, a growing radius, an error on held-out cells."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from intensor.arrays import FloatArray
+from intensor.budget import Budget
+from intensor.fitting.metrics import measure
+from intensor.fitting.options import Options, Scale
+from intensor.fitting.preparation import prepare
+from intensor.fitting.samples import Samples
+from intensor.model.model import Model
+from intensor.oracles.cascade import exact_oracle
+from intensor.solver.fast import FastEngine
+from intensor.solver.loop import drive
+from intensor.solver.result import Progress
+
+__all__ = ["RadiusPath", "walk"]
+
+RATIO = 2.0**0.25
+"""From one radius to the next."""
+ROUGH = 0.5
+"""A radius is left when the best new vertex is estimated to gain less than this share of the
+error: enough to compare radii by what they predict."""
+NOISE = 0.25
+"""Nor is a gain worth the work below this share of the error on held-out cells: once noise is
+fitted, the training error alone would ask for more and more."""
+PATIENCE = 3
+"""Radii without a better error after which larger ones are not tried; one less when the error
+is clearly worse."""
+WORTH = 1e-3
+"""Share of the error that counts as better."""
+WORSE = 0.02
+"""Share of the error that counts as clearly worse."""
+SLACK = 1e-3
+"""Share of the radius that must stay unused for it to bind no longer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RadiusPath:
+    """What each radius was worth on held-out cells.
+
+    Attributes
+    ----------
+    transform, baseline
+        The scale it was walked in, by name.
+    metric
+        Name of the error.
+    radii
+        (m,) radii in the fitted scale, growing.
+    errors
+        (m,) error on held-out cells in the units of the data, mean of the folds.
+    objectives
+        (m,) mean squared error on the training cells in the fitted scale, mean of the folds.
+    boxes
+        (m,) boxes in use, mean of the folds.
+    noise
+        (m,) mean squared error on the held-out cells in the fitted scale, mean of the folds.
+    seconds
+        (m,) since the walk began.
+    """
+
+    transform: str
+    baseline: str
+    metric: str
+    radii: FloatArray
+    errors: FloatArray
+    objectives: FloatArray
+    boxes: FloatArray
+    noise: FloatArray
+    seconds: FloatArray
+
+    @property
+    def best(self) -> int:
+        """Place of the least error, the smallest radius among equals."""
+        return int(np.argmin(self.errors))
+
+    @property
+    def radius(self) -> float:
+        """The radius of the least error."""
+        return float(self.radii[self.best])
+
+    @property
+    def error(self) -> float:
+        """The least error."""
+        return float(self.errors[self.best])
+
+    def __len__(self) -> int:
+        return int(self.radii.size)
+
+
+class _Fold:
+    """One training part with an engine that walks along, and its held-out cells."""
+
+    def __init__(self, training: Samples, held: Samples, scale: Scale, options: Options) -> None:
+        self.held = held
+        self.prepared = prepare(training, scale)
+        self._options = options
+        self._engine: FastEngine | None = None
+        self.model: Model | None = None
+        self.objective = self.noise = 0.0
+
+    def walk_to(self, radius: float, budget: Budget, watch: Callable[[Progress], bool]) -> float:
+        """Fit at a radius, roughly, and return the error on the held-out cells."""
+        options, observations = self._options, self.prepared.observations
+        settings = replace(
+            options.solver, radius=radius, signed=self.prepared.signed, max_iterations=None
+        )
+        if self._engine is None:
+            oracle = exact_oracle(
+                "off", observations, patient=False, threads=settings.threads, time_limit=None
+            )
+            self._engine = FastEngine(observations, exact=oracle, settings=settings)
+        else:
+            self._engine.rescale(settings)
+
+        def go_on(progress: Progress) -> bool:
+            error = max(ROUGH * (progress.objective - observations.within), NOISE * self.noise)
+            rough = progress.step == "separation" and progress.pricing_gap <= error
+            return watch(progress) and not rough
+
+        result = drive(
+            self._engine,
+            observations,
+            version="fast",
+            settings=settings,
+            budget=budget,
+            callback=go_on,
+        )
+        self.model, self.objective = result.model, result.objective
+        predictor = self.prepared.predictor(self.model)
+        predicted = predictor.predict(self.held.coords, unseen="mean")
+        transform = predictor.transform
+        self.noise = float(
+            np.mean((transform.apply(predicted) - transform.apply(self.held.values)) ** 2)
+        )
+        return measure(options.metric, self.held.values, predicted, self.held.weights)
+
+    def close(self) -> None:
+        if self._engine is not None:
+            self._engine.close()
+
+
+def walk(
+    pairs: Sequence[tuple[Samples, Samples]],
+    scale: Scale,
+    options: Options,
+    *,
+    budget: Budget,
+    watch: Callable[[str, Progress], bool],
+) -> tuple[RadiusPath, Model]:
+    """Walk up the radii until held-out cells are predicted no better.
+
+    Parameters
+    ----------
+    pairs
+        Training and held-out observations, one pair per fold.
+    watch
+        Called with a word on where the walk stands and the progress of the solve; False ends
+        it.
+
+    Returns
+    -------
+    The path, and the first fold's model of its best radius.
+    """
+    with contextlib.ExitStack() as stack:
+        folds = [
+            stack.enter_context(contextlib.closing(_Fold(training, held, scale, options)))
+            for training, held in pairs
+        ]
+        rows: list[tuple[float, ...]] = []
+        least, since = math.inf, 0
+        best: Model | None = None
+        for place, radius in enumerate(_radii(folds, options)):
+            watch_here = partial(watch, f"radius {radius:.4g}")
+            errors = [fold.walk_to(radius, budget, watch_here) for fold in folds]
+            if budget.spent and place:
+                break  # cut off half-way: not comparable with the others
+            error = float(np.mean(errors))
+            rows.append(
+                (
+                    radius,
+                    error,
+                    float(np.mean([fold.objective for fold in folds])),
+                    float(np.mean([len(fold.model or ()) for fold in folds])),
+                    float(np.mean([fold.noise for fold in folds])),
+                    budget.elapsed,
+                )
+            )
+            since = 0 if error < (1.0 - WORTH) * least else since + 1
+            if best is None or error < least:
+                least, best = error, folds[0].model
+            enough = since >= PATIENCE - (error > (1.0 + WORSE) * least)
+            if budget.spent or enough or not any(map(_binds, folds)):
+                break
+    assert best is not None  # the first radius is always walked to
+    radii, found, objectives, boxes, noise, seconds = map(np.array, zip(*rows, strict=True))
+    path = RadiusPath(
+        transform=scale.transform.name,
+        baseline="additive" if scale.additive else "none",
+        metric=options.metric,
+        radii=radii,
+        errors=found,
+        objectives=objectives,
+        boxes=boxes,
+        noise=noise,
+        seconds=seconds,
+    )
+    return path, best
+
+
+def _radii(folds: Sequence[_Fold], options: Options) -> Iterator[float]:
+    """Yield the radius that is given, or growing ones from the largest fitted value."""
+    if options.radius is not None:
+        yield options.radius
+        return
+    radius = max(fold.prepared.largest for fold in folds)
+    for _ in range(options.most_radii):
+        yield radius
+        radius *= RATIO
+
+
+def _binds(fold: _Fold) -> bool:
+    """Say whether a larger radius could change the fit."""
+    model = fold.model
+    return model is None or float(np.abs(model.weights).sum()) > (1.0 - SLACK) * model.radius

@@ -1,0 +1,153 @@
+"""What a fit gives: a predictor with its certificate, its labels and how it was chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from intensor.arrays import FloatArray, Shape
+from intensor.certificate import Verification, verify
+from intensor.data.labels import Labels
+from intensor.fitting.path import RadiusPath
+from intensor.model.model import Model
+from intensor.model.predictor import Predictor
+from intensor.solver.result import Result, Status
+
+__all__ = ["Fit", "Validation"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Validation:
+    """What held-out cells said.
+
+    Attributes
+    ----------
+    metric
+        Name of the error, which is in the units of the data.
+    folds, held_out
+        Number of folds, and observations held out in each (on average).
+    paths
+        One path of radii per scale that was tried.
+    chosen
+        Place of the path whose scale was taken.
+    single, averaged
+        Error of one solution and of the average of ``n_solutions`` at the chosen radius; None
+        when a single solution was asked for.
+    """
+
+    metric: str
+    folds: int
+    held_out: float
+    paths: tuple[RadiusPath, ...]
+    chosen: int
+    single: float | None = None
+    averaged: float | None = None
+
+    @property
+    def path(self) -> RadiusPath:
+        """The path of the scale that was taken."""
+        return self.paths[self.chosen]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Fit:
+    """A fitted tensor: predicts any cell, and says how good it is.
+
+    Attributes
+    ----------
+    predictor
+        Transform, baseline and boxes.
+    result
+        What the solver said, in the fitted scale; the average when several were asked for.
+    labels
+        Names of modes and indices.
+    n
+        Number of observations.
+    n_solutions
+        Models that were averaged.
+    validation
+        What held-out cells said; None when nothing had to be chosen.
+    """
+
+    predictor: Predictor
+    result: Result
+    labels: Labels
+    n: int
+    n_solutions: int = 1
+    validation: Validation | None = None
+
+    @property
+    def model(self) -> Model:
+        """The boxes, in the fitted scale."""
+        return self.predictor.model
+
+    @property
+    def shape(self) -> Shape:
+        """Lengths of the modes."""
+        return self.model.shape
+
+    @property
+    def radius(self) -> float:
+        """Bound on the weights, in the fitted scale."""
+        return self.model.radius
+
+    @property
+    def status(self) -> Status:
+        """Why the solver stopped."""
+        return self.result.status
+
+    @property
+    def objective(self) -> float:
+        """Mean squared error on the observations, in the fitted scale."""
+        return self.result.objective
+
+    @property
+    def bound(self) -> float:
+        """Proven: no model of this radius has a smaller objective."""
+        return self.result.bound
+
+    @property
+    def gap(self) -> float:
+        """Objective minus bound."""
+        return self.result.gap
+
+    @property
+    def path(self) -> RadiusPath | None:
+        """The path of radii that the radius was chosen from, if it was."""
+        return None if self.validation is None else self.validation.path
+
+    def predict(self, coords: ArrayLike, *, unseen: str = "error") -> FloatArray:
+        """Return predictions for (n, p) cells, in the units of the data.
+
+        See ``labels.encode`` for cells that are given by their labels.
+        """
+        return self.predictor.predict(coords, unseen=unseen)
+
+    def verify(
+        self,
+        coords: ArrayLike,
+        values: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        effort: float = 5e9,
+    ) -> Verification:
+        """Recompute the certificate from the observations, by other means than the solver's."""
+        cells = np.asarray(coords, dtype=np.int64)
+        targets = self.predictor.residual_targets(cells, np.asarray(values, dtype=np.float64))
+        return verify(self.result, cells, targets, sample_weight=sample_weight, effort=effort)
+
+    def save(self, path: Any) -> None:
+        """Write the fit to a model file (``.npz``; read it back with ``intensor.load``)."""
+        from intensor.fitting.store import save  # noqa: PLC0415  (the store knows this class)
+
+        save(self, path)
+
+    def __repr__(self) -> str:
+        lengths = " x ".join(map(str, self.shape))
+        return (
+            f"<Fit {lengths}: {self.status}, {len(self.model)} boxes, radius {self.radius:.6g}, "
+            f"objective {self.objective:.6g}, gap {self.gap:.3g}>"
+        )

@@ -1,0 +1,142 @@
+"""From boxes to predictions in the units of the data: baseline, clipping, inverse transform."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape
+from intensor.checks import check_coords
+from intensor.errors import SettingError, UnseenIndexError
+from intensor.model.baseline import Baseline
+from intensor.model.model import Model
+from intensor.model.transform import TRANSFORMS, Transform
+from intensor.problem.vertex import mode_offsets, mode_slices
+
+__all__ = ["UNSEEN", "Predictor", "index_counts"]
+
+UNSEEN = ("error", "mean")
+"""What to do with an index that no observation was made of."""
+UNKNOWN = -1
+"""Index that ``Labels.encode`` gives to a label it does not know."""
+ROWS_AT_ONCE = 1 << 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Predictor:
+    """A model with the steps around it.
+
+    Attributes
+    ----------
+    model
+        The boxes, in the fitted scale, of what the baseline leaves.
+    counts
+        (sum(shape),) observations of each index, by their weight, the modes end to end.
+    transform
+        From the units of the data to the fitted scale and back.
+    baseline
+        Main effects in the fitted scale, or None.
+    """
+
+    model: Model
+    counts: FloatArray
+    transform: Transform = TRANSFORMS["none"]
+    baseline: Baseline | None = None
+
+    @property
+    def shape(self) -> Shape:
+        """Lengths of the modes."""
+        return self.model.shape
+
+    def predict(self, coords: ArrayLike, *, unseen: str = "error") -> FloatArray:
+        """Return predictions for cells, in the units of the data, never below 0.
+
+        Parameters
+        ----------
+        coords
+            (n, p) integers counted from 0; -1 for a label that is not known.
+        unseen
+            For an index that no observation was made of: "error", or "mean" for the average of
+            the fitted tensor over the indices of that mode that were observed, each counted as
+            often as it was.
+        """
+        if unseen not in UNSEEN:
+            raise SettingError(f"unseen is {unseen!r}; expected 'error' or 'mean'")
+        if getattr(coords, "shape", None) == (0, len(self.shape)):
+            return np.empty(0)
+        cells = self._known_cells(coords)
+        strange = cells < 0
+        if not strange.any():
+            return self.transform.undo(self.fitted(cells))
+        if unseen == "error":
+            row, mode = (int(place) for place in np.argwhere(strange)[0])
+            index = int(np.asarray(coords)[row, mode])
+            raise UnseenIndexError(
+                f"coords[{row}, {mode}] is {index}, an index of mode {mode} without observations "
+                f"in the fit; {int(strange.any(axis=1).sum())} of {len(cells)} cells have such an "
+                'index (leave them out, or pass unseen="mean" to average over that mode)'
+            )
+        fitted = np.empty(len(cells))
+        odd = strange.any(axis=1)
+        fitted[~odd] = self.fitted(cells[~odd])
+        for start in range(0, int(odd.sum()), ROWS_AT_ONCE):
+            rows = np.flatnonzero(odd)[start : start + ROWS_AT_ONCE]
+            fitted[rows] = self._averaged(cells[rows])
+        return self.transform.undo(fitted)
+
+    def fitted(self, cells: IndexArray) -> FloatArray:
+        """Return the fitted scale's values of (n, p) cells that are known to be valid."""
+        columns = tuple(cells.T)
+        values = self.model.evaluate(columns) if len(cells) else np.empty(0)
+        if self.baseline is not None and len(cells):
+            values += self.baseline.evaluate(columns)
+        return values
+
+    def residual_targets(self, cells: IndexArray, values: FloatArray) -> FloatArray:
+        """Return what the boxes were fitted to: transformed values less the baseline."""
+        targets = self.transform.apply(values)
+        if self.baseline is not None:
+            targets = targets - self.baseline.evaluate(tuple(cells.T))
+        return targets
+
+    def _known_cells(self, coords: ArrayLike) -> IndexArray:
+        """Return the cells with -1 for every index that was not observed."""
+        given = np.asarray(coords)
+        known = np.maximum(given, 0) if given.dtype.kind == "i" and given.ndim == 2 else given
+        if given.ndim != 2 or given.min(initial=0) < UNKNOWN or given.shape[1] != len(self.shape):
+            check_coords(coords, self.shape)  # raises, and says what is wrong
+        cells, _ = check_coords(known, None)
+        inside = (given >= 0) & (cells < np.array(self.shape))
+        places = np.where(inside, cells, 0) + mode_offsets(self.shape)[:-1]
+        return np.where(inside & (self.counts[places] > 0), cells, -1)
+
+    def _averaged(self, cells: IndexArray) -> FloatArray:
+        """Evaluate cells with -1 for "any observed index": boxes then count in part."""
+        inside = np.ones((len(cells), len(self.model)))
+        flags = self.model.vertices.flags().astype(np.float64)
+        for mode, part in enumerate(mode_slices(self.shape)):
+            counts = self.counts[part]
+            on = flags[:, part]
+            average = on @ counts / counts.sum()
+            known = cells[:, mode] >= 0
+            inside *= np.where(
+                known[:, np.newaxis], on.T[np.where(known, cells[:, mode], 0)], average
+            )
+        values: FloatArray = inside @ self.model.weights
+        if self.baseline is not None:
+            values += self.baseline.evaluate(tuple(cells.T))
+        return values
+
+
+def index_counts(
+    coords: tuple[AnyArray, ...], shape: Shape, weights: FloatArray | None = None
+) -> FloatArray:
+    """Return what the observations of each index weigh together, the modes end to end."""
+    return np.concatenate(
+        [
+            np.bincount(column, weights, minlength=length)
+            for column, length in zip(coords, shape, strict=True)
+        ]
+    ).astype(np.float64)

@@ -1,0 +1,90 @@
+"""Transforms: the scale in which a tensor is fitted, and the way back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from intensor.arrays import FloatArray
+from intensor.errors import SettingError, ValuesError
+
+__all__ = ["TRANSFORMS", "Transform", "find_transform"]
+
+Function = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Transform:
+    """A monotone function of the values and its inverse.
+
+    Attributes
+    ----------
+    name
+        "none", "sqrt", "log1p" or "custom".
+    forward, inverse
+        On arrays; the inverse of the forward is the identity on values >= 0.
+    largest
+        The largest value in the fitted scale whose inverse is a number; what lies above is
+        brought down to it.
+    """
+
+    name: str
+    forward: Function
+    inverse: Function
+    largest: float = math.inf
+
+    def apply(self, values: FloatArray) -> FloatArray:
+        """Return values in the fitted scale, or say which of them has no place there."""
+        with np.errstate(all="ignore"):
+            fitted = np.asarray(self.forward(values), dtype=np.float64)
+        if fitted.shape != values.shape:
+            raise SettingError(
+                f"the transform turned {values.shape} values into {fitted.shape}; expected a "
+                "function that works element by element"
+            )
+        finite = np.isfinite(fitted)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            raise ValuesError(
+                f"the {self.name} transform of the value {values[row]} is {fitted[row]}; "
+                "expected a finite number"
+            )
+        return fitted
+
+    def undo(self, fitted: FloatArray) -> FloatArray:
+        """Return predictions in the units of the data, never below 0."""
+        with np.errstate(all="ignore"):
+            values = np.asarray(self.inverse(np.minimum(fitted, self.largest)), dtype=np.float64)
+        return np.maximum(values, 0.0)
+
+
+def _same(values: FloatArray) -> FloatArray:
+    return values
+
+
+def _square(values: FloatArray) -> FloatArray:
+    return np.square(np.maximum(values, 0.0))
+
+
+TRANSFORMS = {
+    "none": Transform(name="none", forward=_same, inverse=_same),
+    "sqrt": Transform(name="sqrt", forward=np.sqrt, inverse=_square, largest=1e150),
+    "log1p": Transform(name="log1p", forward=np.log1p, inverse=np.expm1, largest=700.0),
+}
+"""Those that have a name. "sqrt" makes the noise of counts even, "log1p" that of quantities whose
+errors are percentages."""
+
+
+def find_transform(option: str | tuple[Function, Function]) -> Transform:
+    """Return the transform that an option names: a key of the table or (function, inverse)."""
+    if isinstance(option, str) and option in TRANSFORMS:
+        return TRANSFORMS[option]
+    if isinstance(option, (tuple, list)) and len(option) == 2 and all(map(callable, option)):
+        return Transform(name="custom", forward=option[0], inverse=option[1])
+    names = ", ".join(repr(name) for name in TRANSFORMS)
+    raise SettingError(
+        f"transform is {option!r}; expected {names}, 'auto' or a pair (function, inverse)"
+    )
