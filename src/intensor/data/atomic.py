@@ -1,0 +1,65 @@
+"""Writing files: all of it or nothing, never half a file under the name that was asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from intensor.errors import FileFormatError
+
+__all__ = ["atomic_write"]
+
+
+@contextlib.contextmanager
+def atomic_write(path: Any) -> Iterator[Path]:
+    """Yield the path of a temporary file that takes the place of ``path`` when all went well.
+
+    It lies in the same folder, so that the last step is a rename. Whatever goes wrong, Ctrl-C
+    included, what was at ``path`` before is still there and nothing else is left behind.
+
+    Parameters
+    ----------
+    path
+        Where the file is to be. A link is followed; the permissions of a file that is replaced
+        are kept, a new one gets those that the umask allows.
+    """
+    target = Path(os.path.realpath(path))
+    _check_target(path, target)
+    temporary = target.with_name(f".intensor-{secrets.token_hex(6)}.part")
+    try:
+        # not tempfile: its files are for the owner alone, whatever the umask says
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        yield temporary
+        with open(temporary, "rb+") as file:
+            os.fsync(file.fileno())
+        if target.exists():
+            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+        os.replace(temporary, target)
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise FileFormatError(f"{path}: cannot be written ({reason})") from problem
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _check_target(path: Any, target: Path) -> None:
+    """Say what is wrong with a place to write to, before any work is done for it."""
+    try:
+        mode = target.stat().st_mode
+    except OSError:
+        if not target.parent.is_dir():
+            raise FileFormatError(
+                f"{path}: cannot be written, since there is no folder {Path(path).parent}; "
+                "make it first"
+            ) from None
+        return
+    if stat.S_ISDIR(mode):
+        raise FileFormatError(f"{path}: cannot be written, since it is a folder; name a file in it")
+    if not stat.S_ISREG(mode):
+        raise FileFormatError(f"{path}: cannot be written, since it is not a regular file")

@@ -1,0 +1,88 @@
+"""Writing tables and tensors, each file whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import scipy.io
+from numpy.typing import ArrayLike
+from pyarrow import csv, parquet
+
+from intensor.arrays import AnyArray, FloatArray, Shape
+from intensor.checks import check_coords
+from intensor.data.atomic import atomic_write
+from intensor.errors import LabelError, ValuesError
+
+__all__ = ["write_cells", "write_columns"]
+
+
+def write_columns(path: Any, columns: Mapping[str, ArrayLike], *, kind: str) -> None:
+    """Write columns as a CSV, TSV or Parquet file; see ``write_table``."""
+    arrays = {name: _as_arrow(np.asarray(column)) for name, column in columns.items()}
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) != 1:
+        raise LabelError(f"{path}: columns must be of one length to be written; got {lengths}")
+    table = pa.table(arrays)
+    with atomic_write(path) as temporary:
+        if kind == "parquet":
+            parquet.write_table(table, temporary)
+        else:
+            _write_text(table, path, temporary, "\t" if kind == "tsv" else ",", header=True)
+
+
+def write_cells(
+    path: Any, coords: ArrayLike, values: ArrayLike, shape: Shape, *, kind: str
+) -> None:
+    """Write cells of a tensor as a ``.tns``, ``.npz`` or ``.mat`` file; see ``write_tensor``."""
+    cells, lengths = check_coords(coords, shape)
+    numbers: FloatArray = np.asarray(values, dtype=np.float64)
+    if numbers.shape != (len(cells),):
+        raise ValuesError(f"values has shape {numbers.shape}; expected ({len(cells)},)")
+    with atomic_write(path) as temporary:
+        if kind == "tns":
+            table = pa.table(
+                [*(pa.array(column + 1) for column in cells.T), pa.array(numbers)],
+                names=[f"c{place}" for place in range(cells.shape[1] + 1)],
+            )
+            _write_text(table, path, temporary, " ", header=False)
+            return
+        with open(temporary, "wb") as file:
+            if kind == "npz":
+                np.savez(file, allow_pickle=False, coords=cells, values=numbers, shape=lengths)
+            else:
+                scipy.io.savemat(
+                    file,
+                    {
+                        "coords": cells + 1,
+                        "values": numbers[:, np.newaxis],
+                        "shape": np.array(lengths, dtype=np.int64),
+                    },
+                    do_compression=True,
+                )
+
+
+def _write_text(
+    table: pa.Table, path: Any, temporary: Path, delimiter: str, *, header: bool
+) -> None:
+    options = csv.WriteOptions(
+        include_header=header,
+        delimiter=delimiter,
+        quoting_style="needed" if header else "none",
+    )
+    packed = "gzip" if str(path).lower().endswith(".gz") else None
+    with pa.output_stream(str(temporary), compression=packed) as file:
+        csv.write_csv(table, file, options)
+
+
+def _as_arrow(column: AnyArray) -> pa.Array:
+    """Return a column as Arrow has it; labels of several kinds are written as strings."""
+    if column.dtype.kind != "O":
+        return pa.array(column, from_pandas=True)
+    try:
+        return pa.array(column, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([None if label is None else str(label) for label in column])

@@ -1,0 +1,78 @@
+"""A table of observations with labels, as read from a file: the step before coordinates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape
+from intensor.data.labels import Labels
+
+__all__ = ["Table", "smallest_unsigned"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Table:
+    """Rows of labels and a value; a row without a value is a cell to be filled.
+
+    Attributes
+    ----------
+    labels
+        Names of the modes, of every index, and of the column of values.
+    codes
+        p arrays of n indices into the labels of each mode, of the smallest unsigned type that
+        holds them.
+    values
+        (n,) values, NaN where there is none.
+    weights
+        (n,) how much each row counts, or None for all the same.
+
+    Examples
+    --------
+    >>> labels = Labels(modes=("city",), indices=(np.array(["Oslo", "Rome"], dtype=object),))
+    >>> codes = (np.array([1, 0, 1], dtype=np.uint8),)
+    >>> table = Table(labels=labels, codes=codes, values=np.array([3.0, np.nan, 5.0]), weights=None)
+    >>> len(table), table.shape
+    (3, (2,))
+    >>> table.missing().tolist()
+    [[0]]
+    """
+
+    labels: Labels
+    codes: tuple[AnyArray, ...]
+    values: FloatArray
+    weights: FloatArray | None
+
+    def __len__(self) -> int:
+        return int(self.values.size)
+
+    @property
+    def shape(self) -> Shape:
+        """Lengths of the modes."""
+        return self.labels.shape
+
+    def observed(self) -> tuple[IndexArray, FloatArray, FloatArray | None]:
+        """Return (n, p) coordinates, values and weights of the rows that have a value."""
+        rows = ~np.isnan(self.values)
+        if rows.all():
+            return self.coords(), self.values, self.weights
+        weights = None if self.weights is None else self.weights[rows]
+        return self.coords(rows), self.values[rows], weights
+
+    def missing(self) -> IndexArray:
+        """Return (k, p) coordinates of the rows that have no value."""
+        return self.coords(np.isnan(self.values))
+
+    def coords(self, rows: AnyArray | None = None) -> IndexArray:
+        """Return (n, p) coordinates of all rows, or of some, in the order of the table."""
+        chosen = self.codes if rows is None else [column[rows] for column in self.codes]
+        coords = np.empty((chosen[0].size, len(self.codes)), dtype=np.int64)
+        for mode, column in enumerate(chosen):
+            coords[:, mode] = column
+        return coords
+
+
+def smallest_unsigned(length: int) -> np.dtype[np.unsignedinteger]:
+    """Return the smallest unsigned type that holds the indices of a mode of this length."""
+    return np.min_scalar_type(max(length - 1, 0))

@@ -1,0 +1,288 @@
+"""From the entries of a model file back to a fit, trusting none of them."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import json
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from intensor.arrays import AnyArray, FloatArray
+from intensor.checks import check_radius, check_shape
+from intensor.data.labels import Labels
+from intensor.errors import ModelFileError
+from intensor.fitting.packing import COUNTERS, FORMAT, PATH, TRACE, VERSION
+from intensor.fitting.path import RadiusPath
+from intensor.fitting.record import Fit, Validation
+from intensor.model.baseline import Baseline
+from intensor.model.model import Model
+from intensor.model.predictor import Predictor
+from intensor.model.transform import TRANSFORMS
+from intensor.problem.vertex import Vertices, mode_slices
+from intensor.solver.result import Counters, Progress, Result, Seconds, Status
+
+__all__ = ["unpack"]
+
+BASELINES = ("none", "additive")
+NOT_FINITE = ("inf", "-inf", "nan")
+
+
+def unpack(entries: dict[str, AnyArray]) -> Fit:
+    """Return the fit that the entries of a model file describe.
+
+    Raises
+    ------
+    ModelFileError
+        Saying what is wrong with them, without the name of the file.
+    """
+    header = _read_header(entries)
+    return _Entries(header, entries).fit()
+
+
+def _read_header(entries: dict[str, AnyArray]) -> dict[str, Any]:
+    """Return the header, if it is one and of a version that is known."""
+    raw = entries.get("header")
+    if raw is None or raw.dtype != np.uint8 or raw.ndim != 1:
+        raise ModelFileError("is not a model file of intensor (it has no header)")
+    try:
+        header = json.loads(raw.tobytes().decode())
+    except (ValueError, RecursionError):
+        raise ModelFileError("is a damaged model file (its header is not JSON)") from None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ModelFileError("is not a model file of intensor (its header says something else)")
+    version = header.get("format_version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise _damaged(f"its format version is {version!r}")
+    if version > VERSION:
+        raise ModelFileError(
+            f"was written by a newer version of intensor (format {version}, this one reads up to "
+            f"{VERSION}); upgrade intensor"
+        )
+    return header
+
+
+class _Entries:
+    """Header and arrays, checked as they are asked for."""
+
+    def __init__(self, header: dict[str, Any], arrays: dict[str, AnyArray]) -> None:
+        self._header = header
+        self._arrays = arrays
+        self._shape = check_shape(_get(header, "shape", list))
+
+    def fit(self) -> Fit:
+        """Return the fit."""
+        header = self._header
+        model = self._model("", header)
+        n = _count(header, "n", least=1)
+        transform = TRANSFORMS[_word(header, "transform", TRANSFORMS)]
+        return Fit(
+            predictor=Predictor(
+                model=model, counts=self._counts(), transform=transform, baseline=self._baseline()
+            ),
+            result=self._result(model),
+            labels=self._labels(),
+            n=n,
+            n_solutions=_count(header, "n_solutions", least=1),
+            validation=self._validation(),
+        )
+
+    def _model(self, prefix: str, header: dict[str, Any]) -> Model:
+        """Return the boxes of the model, or of the witness."""
+        weights = self._array(f"{prefix}weights", "<f8", (None,))
+        count = weights.size
+        n_words = max(1, -(-count // 64))
+        words = self._array(f"{prefix}words", "<u8", (sum(self._shape), n_words))
+        signed = _get(header, "signed", bool)
+        if not np.isfinite(weights).all():
+            raise _damaged(f"{prefix}weights are not all finite")
+        if not signed and (weights < 0.0).any():
+            raise _damaged(f"{prefix}weights below 0 in a model that is not signed")
+        # the last word has room for more boxes than there are; those bits must be off
+        spare = 64 * n_words - count
+        if spare and (words[:, -1] >> np.uint64(64 - spare) if spare < 64 else words[:, -1]).any():
+            raise _damaged(f"{prefix}words have boxes without a weight")
+        return Model(
+            radius=check_radius(_number(header, "radius")),
+            weights=weights,
+            vertices=Vertices(shape=self._shape, count=count, words=words),
+            signed=signed,
+        )
+
+    def _counts(self) -> FloatArray:
+        counts: FloatArray = self._array("counts", "<f8", (sum(self._shape),))
+        if not (np.isfinite(counts) & (counts >= 0.0)).all():
+            raise _damaged("counts are out of range")
+        totals = [float(counts[part].sum()) for part in mode_slices(self._shape)]
+        if min(totals) <= 0.0 or max(totals) > (1.0 + 1e-9) * min(totals):
+            raise _damaged("counts do not add up to the same in every mode")
+        return counts
+
+    def _baseline(self) -> Baseline | None:
+        if _word(self._header, "baseline", BASELINES) == "none":
+            return None
+        effects = self._array("effects", "<f8", (sum(self._shape),))
+        mean = _number(self._header, "baseline_mean")
+        if not (np.isfinite(effects).all() and math.isfinite(mean)):
+            raise _damaged("effects are not all finite")
+        return Baseline(shape=self._shape, mean=mean, effects=effects)
+
+    def _result(self, model: Model) -> Result:
+        header = self._header
+        witness = header.get("witness")
+        counters, seconds = _get(header, "counters", dict), _get(header, "seconds", dict)
+        solver = _get(header, "solver", (int, str))
+        return Result(
+            status=Status[_word(header, "status", Status.__members__)],
+            objective=_number(header, "objective"),
+            bound=_number(header, "bound"),
+            model=model,
+            witness=None
+            if witness is None
+            else self._model("witness_", _get(header, "witness", dict)),
+            bound_source=_get(header, "bound_source", str),
+            tolerance=_number(header, "tolerance"),
+            version=solver,
+            trace=self._trace(),
+            counters=Counters(**{name: _count(counters, name) for name in COUNTERS}),
+            seconds=Seconds(setup=_number(seconds, "setup"), solve=_number(seconds, "solve")),
+        )
+
+    def _trace(self) -> tuple[Progress, ...]:
+        steps = _get(self._header, "steps", list)
+        length = self._array("trace_iteration", "<i8", (None,)).size
+        columns = {
+            name: self._array(f"trace_{name}", kind, (length,)).tolist()
+            for name, kind in TRACE.items()
+        }
+        columns["step"] = [str(steps[step]) for step in columns["step"]]
+        return tuple(map(Progress._make, zip(*(columns[f] for f in Progress._fields), strict=True)))
+
+    def _labels(self) -> Labels:
+        modes = _get(self._header, "modes", list)
+        if len(modes) != len(self._shape):
+            raise _damaged(f"{len(modes)} modes have names, the shape has {len(self._shape)}")
+        columns = [self._label_column(place, mode) for place, mode in enumerate(modes)]
+        for place, column in enumerate(columns):
+            if len(set(column.tolist())) != column.size:
+                raise _damaged(f"labels of mode {place} are not all different")
+        return Labels(
+            modes=tuple(_get(mode, "name", str) for mode in modes),
+            indices=tuple(columns),
+            value=_get(self._header, "value", str),
+        )
+
+    def _label_column(self, place: int, mode: dict[str, Any]) -> AnyArray:
+        length = self._shape[place]
+        kind = _word(mode, "kind", ("number", "date", "duration", "string", "mixed"))
+        if kind == "number":
+            column = self._array(f"labels_{place}", None, (length,))
+            if column.dtype.kind not in "biuf":
+                raise _damaged(f"labels_{place} has the type {column.dtype}")
+            return column
+        if kind in ("date", "duration"):
+            step, unit = _count(mode, "step", least=1), _get(mode, "unit", str)
+            letter = "M" if kind == "date" else "m"
+            dtype = np.dtype(f"{letter}8[{unit}]" if step == 1 else f"{letter}8[{step}{unit}]")
+            return self._array(f"labels_{place}", "<i8", (length,)).view(dtype)
+        text = self._array(f"labels_{place}_text", "|u1", (None,)).tobytes()
+        ends = [0, *self._array(f"labels_{place}_ends", "<i8", (length,)).tolist()]
+        if ends[-1] != len(text) or any(low > high for low, high in itertools.pairwise(ends)):
+            raise _damaged(f"labels_{place}_ends do not fit the text")
+        words = [text[low:high].decode() for low, high in itertools.pairwise(ends)]
+        column = np.empty(length, dtype=object)
+        column[:] = words if kind == "string" else [_plain_label(json.loads(w)) for w in words]
+        return column
+
+    def _validation(self) -> Validation | None:
+        if self._header.get("validation") is None:
+            return None
+        header = _get(self._header, "validation", dict)
+        paths = [
+            RadiusPath(
+                transform=_get(walk, "transform", str),
+                baseline=_get(walk, "baseline", str),
+                metric=_get(walk, "metric", str),
+                **self._path(place),
+            )
+            for place, walk in enumerate(_get(header, "paths", list))
+        ]
+        chosen = _count(header, "chosen")
+        if chosen >= len(paths):
+            raise _damaged(f"path {chosen} was chosen of {len(paths)}")
+        return Validation(
+            metric=_get(header, "metric", str),
+            folds=_count(header, "folds", least=1),
+            held_out=_number(header, "held_out"),
+            paths=tuple(paths),
+            chosen=chosen,
+            single=None if header.get("single") is None else _number(header, "single"),
+            averaged=None if header.get("averaged") is None else _number(header, "averaged"),
+        )
+
+    def _path(self, place: int) -> dict[str, FloatArray]:
+        length = self._array(f"path_{place}_radii", "<f8", (None,)).size
+        if not length:
+            raise _damaged(f"path_{place} is empty")
+        return {name: self._array(f"path_{place}_{name}", "<f8", (length,)) for name in PATH}
+
+    def _array(self, name: str, kind: str | None, shape: tuple[int | None, ...]) -> AnyArray:
+        """Return an entry of the type and shape it must have; None allows any."""
+        array = self._arrays.get(name)
+        if array is None:
+            raise _damaged(f"entry {name!r} is missing")
+        if kind is not None and array.dtype != np.dtype(kind):
+            raise _damaged(f"entry {name!r} has the type {array.dtype}")
+        fits = array.ndim == len(shape) and all(
+            wanted is None or wanted == found
+            for wanted, found in zip(shape, array.shape, strict=True)
+        )
+        if not fits:
+            wanted = tuple("any" if length is None else length for length in shape)
+            raise _damaged(f"entry {name!r} has shape {array.shape}, expected {wanted}")
+        return np.ascontiguousarray(array)
+
+
+def _plain_label(label: Any) -> Any:
+    """Return a label of a mixed mode."""
+    if not isinstance(label, dict):
+        return label
+    ((kind, text),) = label.items()
+    kinds = {"date": datetime.date, "datetime": datetime.datetime}
+    return kinds[kind].fromisoformat(text)
+
+
+def _get(header: Any, name: str, kind: Any) -> Any:
+    """Return a part of the header that is of a kind."""
+    found = header.get(name) if isinstance(header, dict) else None
+    if not isinstance(found, kind) or (isinstance(found, bool) and kind is not bool):
+        raise _damaged(f"{name!r} in its header is {str(found)[:60]!r}")
+    return found
+
+
+def _number(header: Any, name: str) -> float:
+    found = _get(header, name, (int, float, str))
+    if isinstance(found, str) and found not in NOT_FINITE:
+        raise _damaged(f"{name!r} in its header is {found[:60]!r}")
+    return float(found)
+
+
+def _count(header: Any, name: str, *, least: int = 0) -> int:
+    found: int = _get(header, name, int)
+    if found < least:
+        raise _damaged(f"{name!r} in its header is {found}")
+    return found
+
+
+def _word(header: Any, name: str, words: Iterable[str]) -> str:
+    found: str = _get(header, name, str)
+    if found not in words:
+        raise _damaged(f"{name!r} in its header is {found[:60]!r}")
+    return found
+
+
+def _damaged(why: str) -> ModelFileError:
+    return ModelFileError(f"is a damaged model file ({why})")
