@@ -1,0 +1,146 @@
+"""Sparse arrays: what is stored is data, zeros too; what is not stored is missing, not zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape
+from intensor.containers.base import Observed, check_exact, check_observed, check_size
+from intensor.containers.dense import fitting_dtype, missing_flags
+from intensor.data.labels import Labels, number_labels
+from intensor.errors import EmptyDataError, ShapeError, ValuesError
+
+__all__ = ["CooContainer", "ScipyContainer"]
+
+
+class Entries:
+    """Stored entries of a sparse array, each cell at most once.
+
+    Parameters
+    ----------
+    coords
+        (n, p) stored cells.
+    data
+        (n,) their values; NaN is missing.
+    every
+        Whether cells that are not stored are to be filled, too.
+    """
+
+    def __init__(
+        self, coords: IndexArray, data: AnyArray, shape: Shape, *, every: bool, labels: Labels
+    ) -> None:
+        if not shape:
+            raise ShapeError("data is a single number, without a mode; expected an array")
+        if data.size == 0:
+            raise EmptyDataError(
+                f"data of shape {shape} stores no entry; expected at least one (what is not "
+                "stored is missing, whatever the fill value)"
+            )
+        self.data, self.shape, self.every = data, shape, every
+        self._gone = missing_flags(data)
+        there = np.flatnonzero(~self._gone)
+
+        def where(row: int) -> str:
+            return f"at {tuple(coords[there[row]].tolist())}"
+
+        self.observed = Observed(
+            coords=coords[there], values=check_observed(data[there], where), labels=labels
+        )
+        if every:
+            self._cells = _all_cells(shape)
+            places = np.ravel_multi_index(tuple(coords[there].T), shape)
+            self._stored = np.zeros(len(self._cells), dtype=bool)
+            self._stored[places] = True
+            self._source = np.zeros(len(self._cells), dtype=np.int64)
+            self._source[places] = there
+            self._to_fill = self._cells[~self._stored]
+        else:
+            self._cells = coords
+            self._to_fill = coords[self._gone]
+        if self.n_missing and data.dtype.kind in "iu":
+            check_exact(self.observed)
+
+    @property
+    def n_missing(self) -> int:
+        """Number of cells to predict."""
+        return len(self._to_fill)
+
+    def missing(self, part: slice) -> IndexArray:
+        """Return some of the cells to predict."""
+        return self._to_fill[part]
+
+    def filled(self, predicted: FloatArray) -> tuple[IndexArray, AnyArray]:
+        """Return cells and values with predictions where there were none."""
+        dtype = fitting_dtype(self.data.dtype, predicted)
+        if self.every:
+            values = self.data[self._source].astype(dtype)
+            values[~self._stored] = predicted.astype(dtype)
+        else:
+            values = self.data.astype(dtype)
+            values[self._gone] = predicted.astype(dtype)
+        return self._cells, values
+
+
+def _all_cells(shape: Shape) -> IndexArray:
+    """Return every cell of a tensor in lexicographic order."""
+    return np.stack(np.unravel_index(np.arange(check_size(shape)), shape), axis=1)
+
+
+class CooContainer(Entries):
+    """A ``sparse.COO``."""
+
+    def __init__(self, data: Any, *, every: bool, labels: Labels | None = None) -> None:
+        super().__init__(
+            np.ascontiguousarray(data.coords.T, dtype=np.int64),
+            data.data,
+            data.shape,
+            every=every,
+            labels=number_labels(data.shape) if labels is None else labels,
+        )
+        self._array = data
+
+    def fill(self, predicted: FloatArray) -> Any:
+        """Return a ``sparse.COO`` with the same fill value."""
+        if self.n_missing == 0:
+            return self._array
+        cells, values = self.filled(predicted)
+        return type(self._array)(
+            cells.T,
+            values,
+            shape=self.shape,
+            has_duplicates=False,
+            fill_value=values.dtype.type(self._array.fill_value),
+        )
+
+
+class ScipyContainer(Entries):
+    """A SciPy sparse array or matrix in COO, CSR or CSC format."""
+
+    def __init__(self, data: Any, *, every: bool) -> None:
+        if data.format not in ("coo", "csr", "csc"):
+            raise ValuesError(
+                f"data is a SciPy array in the format {data.format!r}; expected 'coo', 'csr' or "
+                "'csc' (convert it with data.tocoo())"
+            )
+        merged = data.copy()
+        merged.sum_duplicates()  # in SciPy, entries of the same cell add up
+        listed = merged.tocoo()
+        axes = getattr(listed, "coords", None) or (listed.row, listed.col)
+        super().__init__(
+            np.stack([np.asarray(axis, dtype=np.int64) for axis in axes], axis=1),
+            listed.data,
+            data.shape,
+            every=every,
+            labels=number_labels(data.shape),
+        )
+        self._array, self._kind = data, type(listed)
+
+    def fill(self, predicted: FloatArray) -> Any:
+        """Return a sparse array of the same class."""
+        if self.n_missing == 0:
+            return self._array
+        cells, values = self.filled(predicted)
+        listed = self._kind((values, tuple(cells.T)), shape=self.shape)
+        return listed.asformat(self._array.format)

@@ -1,0 +1,140 @@
+"""The front door for containers: options, warnings, and one answer whatever the container."""
+
+import doctest
+import importlib
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import sparse
+import xarray as xr
+
+import intensor
+import zoo
+from intensor import errors
+from intensor.complete import complete, fit_options
+from intensor.fitting.options import check_options
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+@pytest.fixture(scope="module")
+def data():
+    return intensor.planted((4, 3, 3), 20, noise=0.1)
+
+
+@pytest.fixture(scope="module")
+def array(data):
+    cells, first = np.unique(data.coords, axis=0, return_index=True)
+    array = np.full(data.shape, np.nan)
+    array[tuple(cells.T)] = data.values[first]
+    return array
+
+
+def test_every_container_gives_the_same_numbers(array):
+    expected, fit = complete(array, radius=1.0, exact="off")
+    gone = np.isnan(array)
+    cells = np.stack(np.unravel_index(np.arange(array.size), array.shape), axis=1)
+    columns = {f"mode_{mode}": cells[:, mode] for mode in range(3)}
+    columns["value"] = array.reshape(-1)
+
+    def filled(container, **options):
+        completed, other = complete(container, radius=1.0, exact="off", **options)
+        assert other.objective == fit.objective
+        assert other.bound == fit.bound
+        return completed
+
+    there = np.argwhere(~gone)
+    coo = sparse.COO(there.T, array[~gone], shape=array.shape)
+    listed = {name: column[~gone.reshape(-1)] for name, column in columns.items()}
+    for answer in (
+        filled(np.ma.masked_invalid(array)).data,
+        filled(xr.DataArray(array)).values,
+        filled(coo, cells="all").todense(),
+        filled(pd.DataFrame(columns))["value"].to_numpy().reshape(array.shape),
+        filled(pl.DataFrame(columns))["value"].to_numpy().reshape(array.shape),
+        filled(pa.table(columns))["value"].to_numpy().reshape(array.shape),
+        filled(pl.DataFrame(listed), cells="all")["value"].to_numpy().reshape(array.shape),
+    ):
+        np.testing.assert_array_equal(answer, expected)
+
+
+def test_the_certificate_holds(array):
+    _, fit = complete(array, radius=1.0, rtol=1e-6)
+    coords = np.argwhere(~np.isnan(array))
+    values = array[tuple(coords.T)]
+    best = zoo.optimum(array.shape, coords, values, 1.0)
+    assert fit.status is intensor.Status.OPTIMAL
+    assert fit.bound <= best * (1 + 1e-9) + 1e-12
+    assert fit.objective >= best * (1 - 1e-9) - 1e-12
+    assert fit.verify(coords, values).ok
+
+
+def test_parts_are_put_together(array, monkeypatch):
+    whole, _ = complete(array, radius=1.0, exact="off")
+    module = importlib.import_module("intensor.complete")  # not the function of that name
+    assert array.size < module.CELLS_AT_ONCE
+    monkeypatch.setattr(module, "CELLS_AT_ONCE", 5)
+    parts, _ = complete(array, radius=1.0, exact="off")
+    np.testing.assert_array_equal(parts, whole)
+
+
+def test_options_reach_the_fit(array):
+    words = []
+    _, fit = complete(
+        array,
+        radius="auto",
+        n_radii=2,
+        transform="sqrt",
+        baseline="additive",
+        n_solutions=2,
+        exact="off",
+        random_state=np.random.RandomState(1),
+        callback=lambda word, progress: words.append(word),
+    )
+    assert fit.predictor.transform.name == "sqrt"
+    assert fit.predictor.baseline is not None
+    assert fit.n_solutions == 2
+    assert len(fit.path) <= 2
+    assert any(word.startswith("radius") for word in words)
+    assert "fit 2 of 2" in words
+
+
+def test_words_become_options():
+    assert fit_options({}).solver == check_options().solver
+    assert fit_options({"random_state": 5}).solver.seed == 5
+    assert fit_options({"random_state": np.int64(5), "rtol": 0.5}).solver.rtol == 0.5
+    drawn = {fit_options({"random_state": None}).solver.seed for _ in range(3)}
+    assert len(drawn) > 1
+    with pytest.raises(errors.SettingError, match="random_state is True"):
+        fit_options({"random_state": True})
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"cells": "some"}, errors.SettingError, "cells is 'some'"),
+        ({"unseen": "zero"}, errors.SettingError, "unseen is 'zero'"),
+        ({"raduis": 1.0}, errors.SettingError, "'raduis'; did you mean 'radius'"),
+        ({"seed": 1}, errors.SettingError, "no option 'seed'"),
+        ({"radius": 0.0}, errors.RadiusError, "radius is 0.0"),
+        ({"value": "rating"}, errors.SettingError, "value is 'rating'"),
+    ],
+)
+def test_bad_options(array, options, error, words):
+    with pytest.raises(error, match=words):
+        complete(array, **options)
+
+
+def test_documentation():
+    text = (DOCS / "containers.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    found = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "containers.md", None, 0)
+    assert len(found.examples) >= 15
+    runner = doctest.DocTestRunner()
+    runner.run(found)
+    assert runner.summarize(verbose=False).failed == 0

@@ -1,0 +1,260 @@
+"""The estimator in scikit-learn's hands."""
+
+import doctest
+import pickle
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
+from sklearn.utils.estimator_checks import check_estimator
+
+import intensor
+from intensor import errors
+from intensor.estimator import TensorCompleter
+from intensor.fitting.entry import fit as fit_tensor
+from intensor.fitting.options import check_options
+
+EXPECTED_FAILED_CHECKS = {
+    "check_sample_weight_equivalence_on_dense_data": (
+        "its X is drawn from [0, 1) whatever the tags say, and such numbers are no coordinates"
+    ),
+}
+"""Checks of scikit-learn that make no sense for coordinates, and why."""
+
+DOCS = Path(__file__).parents[1] / "docs"
+QUICK = {"radius": 1.0, "exact": "off"}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return intensor.planted((6, 5, 4), 90, noise=0.05)
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return TensorCompleter(**QUICK).fit(data.coords, data.values)
+
+
+@pytest.mark.filterwarnings("ignore::intensor.errors.RadiusWarning")  # y of some checks is large
+def test_checks_of_scikit_learn():
+    found = check_estimator(
+        TensorCompleter(radius=50.0, unseen="mean", exact="off", max_iterations=200),
+        expected_failed_checks=EXPECTED_FAILED_CHECKS,
+        on_fail=None,
+        on_skip=None,
+    )
+    by_status = {}
+    for check in found:
+        by_status.setdefault(check["status"], {})[check["check_name"]] = check["exception"]
+    assert by_status.get("failed", {}) == {}
+    assert set(by_status["xfail"]) == set(EXPECTED_FAILED_CHECKS)
+    assert set(by_status.get("skipped", {})) <= {"check_array_api_input"}
+    assert len(by_status["passed"]) >= 40
+
+
+@pytest.mark.parametrize("share", [0, 1])
+def test_weights_are_repetitions_and_zero_is_absence(data, share):
+    # What the expected failure above would check, on coordinates.
+    rng = np.random.default_rng(3)
+    weights = rng.integers(share, 4, size=len(data.values))
+    rows = np.repeat(np.arange(len(weights)), weights)
+    shape = data.shape
+    weighted = TensorCompleter(**QUICK, shape=shape).fit(
+        data.coords, data.values, sample_weight=weights
+    )
+    repeated = TensorCompleter(**QUICK, shape=shape).fit(data.coords[rows], data.values[rows])
+    seen = data.coords[weights > 0]
+    np.testing.assert_allclose(weighted.predict(seen), repeated.predict(seen), atol=1e-9)
+    plain = TensorCompleter(**QUICK).fit(data.coords, data.values)
+    assert np.abs(plain.predict(seen) - weighted.predict(seen)).max() > 1e-4
+
+
+def test_it_is_the_fit_of_the_library(data, fitted):
+    options = check_options(radius=1.0, exact="off")
+    by_hand = fit_tensor(data.coords, data.values, options)
+    cells = np.stack(np.unravel_index(np.arange(120), data.shape), axis=1)
+    np.testing.assert_array_equal(fitted.predict(cells), by_hand.predict(cells))
+    assert fitted.objective_ == by_hand.objective
+    assert fitted.bound_ == by_hand.bound
+    assert fitted.gap_ == by_hand.gap
+    assert fitted.status_ is by_hand.status
+    assert (fitted.radius_, fitted.shape_, fitted.path_) == (1.0, data.shape, None)
+    assert fitted.n_iter_ == by_hand.result.counters.iterations >= 1
+    assert fitted.model_ is fitted.fit_.model
+    assert fitted.n_features_in_ == 3
+
+
+def test_auto_keeps_the_path(data):
+    completer = TensorCompleter(exact="off", n_radii=3).fit(data.coords, data.values)
+    assert completer.radius_ == completer.path_.radius
+    assert 1 <= len(completer.path_) <= 3
+
+
+def test_settings_reach_the_fit(data):
+    completer = TensorCompleter(radius=2.0, transform="sqrt", baseline="additive", exact="off")
+    completer.fit(data.coords, data.values)
+    assert completer.fit_.predictor.transform.name == "sqrt"
+    assert completer.fit_.predictor.baseline is not None
+    words = []
+    TensorCompleter(**QUICK, callback=lambda word, progress: words.append(word)).fit(
+        data.coords, data.values
+    )
+    assert set(words) == {"fit"}
+    stopped = TensorCompleter(**QUICK, callback=lambda word, progress: False)
+    assert stopped.fit(data.coords, data.values).status_ is intensor.Status.STOPPED
+
+
+def test_settings_travel(data):
+    pair = (np.sqrt, np.square)
+    completer = TensorCompleter(transform=pair, radius=3.0, random_state=4)
+    assert completer.get_params()["transform"] is pair
+    copy = clone(completer)
+    assert copy.get_params() == completer.get_params()
+    copy.set_params(transform="log1p", radius=2.0)
+    assert copy.get_params()["transform"] == "log1p"
+    assert "transform='log1p'" in repr(copy)
+    with pytest.raises(ValueError, match="Invalid parameter 'rank'"):
+        copy.set_params(rank=3)
+
+
+def test_it_is_not_taken_for_a_transformer(fitted):
+    assert not hasattr(fitted, "transform")
+    with pytest.raises(AttributeError, match=r"get_params\(\)\['transform'\]"):
+        _ = fitted.transform
+
+
+def test_pickling(data, fitted):
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict(data.coords), fitted.predict(data.coords))
+    assert again.get_params() == fitted.get_params()
+    assert again.status_ is fitted.status_
+
+
+@pytest.mark.parametrize(
+    "kind", [np.int8, np.uint16, np.float32, np.float64, object], ids=lambda kind: kind.__name__
+)
+def test_whole_numbers_of_any_type(data, fitted, kind):
+    cells = data.coords.astype(kind)
+    again = TensorCompleter(**QUICK).fit(cells, data.values)
+    np.testing.assert_array_equal(again.predict(cells), fitted.predict(data.coords))
+
+
+def test_frames_give_names(data):
+    table = pd.DataFrame(data.coords, columns=["user", "item", "week"])
+    completer = TensorCompleter(**QUICK).fit(table, pd.Series(data.values))
+    assert completer.feature_names_in_.tolist() == ["user", "item", "week"]
+    with pytest.raises(ValueError, match="feature names"):
+        completer.predict(table[["item", "user", "week"]])
+
+
+def test_random_state(data):
+    def predict(state):
+        completer = TensorCompleter(**QUICK, random_state=state).fit(data.coords, data.values)
+        return completer.predict(data.coords)
+
+    first = predict(np.random.RandomState(7))
+    np.testing.assert_array_equal(first, predict(np.random.RandomState(7)))
+    np.testing.assert_array_equal(
+        predict(np.random.default_rng(7)), predict(np.random.default_rng(7))
+    )
+    assert predict(None).shape == first.shape
+    with pytest.raises(errors.SettingError, match="random_state is 'seven'"):
+        predict("seven")
+    with pytest.raises(errors.SettingError, match="seed is -1"):
+        predict(-1)
+
+
+@pytest.mark.filterwarnings("ignore::intensor.errors.RadiusWarning")
+def test_search_and_cross_validation(data):
+    search = GridSearchCV(
+        TensorCompleter(**QUICK, unseen="mean"),
+        {"radius": [0.01, 1.0], "transform": ["none"]},
+        cv=3,
+    ).fit(data.coords, data.values)
+    assert search.best_params_["radius"] == 1.0
+    scores = cross_val_score(
+        TensorCompleter(**QUICK, unseen="mean"), data.coords, data.values, cv=3
+    )
+    assert scores.shape == (3,)
+    assert np.isfinite(scores).all()
+
+
+def test_folds_without_an_index():
+    coords = np.array([[0, 0], [1, 1], [0, 1], [2, 0]])
+    values = np.ones(4)
+    completer = TensorCompleter(**QUICK, unseen="mean", shape=(3, 2))
+    predicted = cross_val_predict(completer, coords, values, cv=2)
+    assert np.isfinite(predicted).all()
+    strict = completer.set_params(unseen="error").fit(coords[:3], values[:3])
+    assert strict.shape_ == (3, 2)
+    with pytest.raises(errors.UnseenIndexError, match=r"coords\[0, 0\] is 2"):
+        strict.predict(coords[3:])
+
+
+def test_pipeline_with_labels():
+    table = pd.DataFrame(
+        {"city": ["Oslo", "Rome", "Oslo", "Rome"], "day": ["mo", "mo", "tu", "tu"]}
+    )
+    values = np.array([1.0, 2.0, 2.0, 4.0])
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=99)
+    pipeline = make_pipeline(encoder, TensorCompleter(radius=4.0, unseen="mean", exact="off"))
+    pipeline.fit(table, values)
+    np.testing.assert_allclose(pipeline.predict(table), values, atol=0.1)
+    elsewhere = pd.DataFrame({"city": ["Bonn"], "day": ["mo"]})
+    np.testing.assert_allclose(pipeline.predict(elsewhere), [1.5], atol=0.1)
+    assert not hasattr(pipeline, "transform")
+
+
+@pytest.mark.parametrize(
+    ("coords", "values", "error", "words"),
+    [
+        ([[0, 0.5]], [1.0], errors.CoordinateError, r"X\[0, 1\] is 0.5"),
+        ([[0, 1], [-2, 0]], [1.0, 1.0], errors.CoordinateError, r"X\[1, 0\] is -2"),
+        ([[0, 1e300]], [1.0], errors.CoordinateError, r"X\[0, 1\] is 1e\+300"),
+        ([[0, np.nan]], [1.0], ValueError, "Input X contains NaN"),
+        ([[0, 1]], [np.nan], ValueError, "Input y contains NaN"),
+        ([[0, 1]], [-1.0], errors.NegativeValueError, r"y\[0\] is -1.0"),
+        ([["a", "b"]], [1.0], ValueError, "not compatible with arrays of bytes/strings"),
+        ([0, 1], [1.0, 2.0], ValueError, "Expected 2D array"),
+        ([[0, 1]], [1.0, 2.0], ValueError, "inconsistent numbers of samples"),
+        ([[0, 1]], ["much"], errors.ValuesError, "expected real numbers"),
+    ],
+)
+def test_bad_input(coords, values, error, words):
+    with pytest.raises(error, match=words):
+        TensorCompleter(**QUICK).fit(coords, values)
+
+
+def test_bad_settings(data, fitted):
+    with pytest.raises(errors.SettingError, match="unseen is 'median'"):
+        TensorCompleter(unseen="median").fit(data.coords, data.values)
+    with pytest.raises(errors.RadiusError, match="radius is -1"):
+        TensorCompleter(radius=-1).fit(data.coords, data.values)
+    with pytest.raises(errors.EmptyDataError, match="every sample weight is zero"):
+        TensorCompleter(**QUICK).fit(data.coords, data.values, np.zeros(90))
+    with pytest.raises(NotFittedError):
+        TensorCompleter().predict(data.coords)
+    with pytest.raises(errors.UnseenIndexError, match=r"coords\[0, 0\] is 6"):
+        fitted.predict([[6, 0, 0]])
+    with pytest.warns(DataConversionWarning):
+        TensorCompleter(**QUICK).fit(data.coords, data.values[:, np.newaxis])
+
+
+def test_documentation():
+    text = (DOCS / "estimator.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    found = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "estimator.md", None, 0)
+    assert len(found.examples) >= 8
+    runner = doctest.DocTestRunner()
+    runner.run(found)
+    assert runner.summarize(verbose=False).failed == 0
+    for name, reason in EXPECTED_FAILED_CHECKS.items():
+        assert f"| `{name}` | {reason} |" in text
+    assert text.count("| `check_") == len(EXPECTED_FAILED_CHECKS)
