@@ -1,0 +1,134 @@
+"""Before and after: a slice of the tensor as observed and as completed."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from intensor.arrays import IndexArray
+from intensor.checks import check_coords, check_values
+from intensor.errors import SettingError
+from intensor.fitting.record import Fit
+from intensor.plots.drawing import GROUND, name_indices, new_figure, word
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure, SubFigure
+
+__all__ = ["slices"]
+
+MOST_CELLS = 4_000_000
+"""Of a slice."""
+
+
+def slices(
+    fit: Fit,
+    coords: ArrayLike,
+    values: ArrayLike,
+    *,
+    fixed: Mapping[int, int] | None = None,
+    modes: tuple[int, int] = (0, 1),
+    figure: Figure | SubFigure | None = None,
+) -> Figure | SubFigure:
+    """Draw a slice of the tensor as it was observed, beside the same slice completed.
+
+    Parameters
+    ----------
+    fit, coords, values
+        The fit and its observations.
+    fixed
+        Index of every other mode, by the mode's number; by default the slice with most
+        observed cells.
+    modes
+        The two modes that the slice shows: rows and columns.
+    figure
+        Where to draw; a new figure by default.
+    """
+    rows, columns = _two_modes(fit, modes)
+    cells, _ = check_coords(coords, fit.shape)
+    numbers = check_values(values, len(cells), allow_negative=True)
+    others = [mode for mode in range(len(fit.shape)) if mode not in (rows, columns)]
+    place = _slice_place(fit, cells, others, fixed)
+    high, wide = fit.shape[rows], fit.shape[columns]
+    if high * wide > MOST_CELLS:
+        raise SettingError(
+            f"a slice of modes {rows} and {columns} has {high * wide} cells; expected at most "
+            f"{MOST_CELLS}, so choose shorter modes"
+        )
+    inside = np.all(cells[:, others] == place, axis=1)
+    flat = cells[inside, rows] * wide + cells[inside, columns]
+    counts = np.bincount(flat, minlength=high * wide)
+    with np.errstate(invalid="ignore"):  # 0 / 0: a cell that was not observed
+        observed = np.bincount(flat, numbers[inside], minlength=high * wide) / counts
+    grid = np.empty((high * wide, len(fit.shape)), dtype=np.int64)
+    grid[:, others] = place
+    grid[:, rows], grid[:, columns] = np.divmod(np.arange(high * wide), wide)
+    completed = fit.predict(grid, unseen="mean")
+
+    figure = new_figure((10.0, 4.8)) if figure is None else figure
+    left, right = figure.subplots(1, 2, sharey=True)
+    together = np.concatenate((observed[counts > 0], completed))
+    for panel, title, picture in ((left, "observed", observed), (right, "completed", completed)):
+        panel.set_facecolor(GROUND)
+        image = panel.imshow(
+            picture.reshape(high, wide),
+            aspect="auto",
+            interpolation="nearest",
+            cmap="cividis",
+            vmin=float(together.min()),
+            vmax=float(together.max()),
+        )
+        panel.set_title(title if title == "completed" else f"observed ({np.sum(counts > 0)} cells)")
+        panel.set_xlabel(word(fit.labels.modes[columns]))
+        name_indices(panel, fit.labels.indices[columns], axis="x")
+    name_indices(left, fit.labels.indices[rows])
+    left.set_ylabel(word(fit.labels.modes[rows]))
+    figure.colorbar(image, ax=[left, right], label=word(fit.labels.value))
+    if others:
+        names = (
+            f"{word(fit.labels.modes[mode])} = {word(fit.labels.indices[mode][index], most=24)}"
+            for mode, index in zip(others, place.tolist(), strict=True)
+        )
+        figure.suptitle(", ".join(names), fontsize="medium")
+    return figure
+
+
+def _two_modes(fit: Fit, modes: tuple[int, int]) -> tuple[int, int]:
+    order = len(fit.shape)
+    if order < 2:
+        raise SettingError("a slice needs two modes, but the tensor has only one; use residuals")
+    try:
+        rows, columns = map(operator.index, modes)
+    except (TypeError, ValueError):
+        raise SettingError(f"modes is {modes!r}; expected two numbers of modes") from None
+    if rows == columns or not (0 <= rows < order and 0 <= columns < order):
+        raise SettingError(
+            f"modes is {modes!r}; expected two different numbers from 0 to {order - 1}"
+        )
+    return rows, columns
+
+
+def _slice_place(
+    fit: Fit, cells: IndexArray, others: list[int], fixed: Mapping[int, int] | None
+) -> IndexArray:
+    """Return the indices of the other modes: those given, or the most often observed."""
+    if fixed is None:
+        if not others:
+            return np.empty(0, dtype=np.int64)
+        distinct = np.unique(cells, axis=0)
+        places, counts = np.unique(distinct[:, others], axis=0, return_counts=True)
+        best: IndexArray = places[int(np.argmax(counts))]
+        return best
+    if sorted(fixed) != others:
+        raise SettingError(
+            f"fixed has the modes {sorted(fixed)}; expected an index for each of {others}"
+        )
+    for mode, index in fixed.items():
+        if not 0 <= operator.index(index) < fit.shape[mode]:
+            raise SettingError(
+                f"fixed has index {index} for mode {mode}; expected 0 to {fit.shape[mode] - 1}"
+            )
+    return np.array([fixed[mode] for mode in others], dtype=np.int64)

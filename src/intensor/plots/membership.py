@@ -1,0 +1,100 @@
+"""The model as a chart: which indices the heaviest boxes cover."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from intensor.arrays import FlagArray, FloatArray
+from intensor.checks import check_at_least
+from intensor.fitting.record import Fit
+from intensor.plots.drawing import GROUND, name_indices, new_figure, word
+from intensor.problem.vertex import mode_slices
+from intensor.report.numbers import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure, SubFigure
+
+__all__ = ["boxes"]
+
+MOST_ROWS = 160
+"""Rows of a panel; a longer mode shares them."""
+TALLEST = 36
+"""Rows whose height a panel takes at most."""
+
+
+def boxes(
+    fit: Fit, *, most: int = 12, figure: Figure | SubFigure | None = None
+) -> Figure | SubFigure:
+    """Draw which indices the heaviest boxes cover, one panel per mode.
+
+    Columns are boxes, rows are indices of the mode; the colour is the weight. A mode that is
+    longer than the picture has rows lets neighbours share one, the paler the fewer are covered.
+
+    Parameters
+    ----------
+    fit
+        The fit.
+    most
+        Number of boxes.
+    figure
+        Where to draw; a new figure by default.
+    """
+    shown = min(check_at_least("most", most, 1, integer=True), len(fit.model))
+    heights = [min(max(length, 4), TALLEST) for length in fit.shape]
+    if figure is None:
+        tall = 1.2 + 0.17 * sum(heights) + 0.3 * len(heights)
+        figure = new_figure((max(5.0, 2.0 + 0.5 * shown), tall))
+    from matplotlib.cm import ScalarMappable  # noqa: PLC0415  (there, or the figure were not)
+    from matplotlib.colors import Normalize  # noqa: PLC0415
+
+    panels = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
+    weights = fit.model.weights[:shown]
+    largest = float(np.abs(weights).max(initial=0.0)) or 1.0
+    norm = Normalize(vmin=-largest if fit.model.signed else 0.0, vmax=largest)
+    colours = _weight_colours(signed=fit.model.signed)
+    flags = fit.model.vertices.flags()[:shown]
+    for mode, part in enumerate(mode_slices(fit.shape)):
+        _draw_mode(panels[mode], flags[:, part], colours(norm(weights)))
+        name_indices(panels[mode], fit.labels.indices[mode])
+        panels[mode].set_ylabel(word(fit.labels.modes[mode]))
+        panels[mode].set_xticks([])
+    last = panels[-1]
+    last.set_xticks(range(shown), [number(weight, digits=3) for weight in weights])
+    last.tick_params(axis="x", bottom=False, labelrotation=45 if shown > 6 else 0)
+    last.set_xlabel(f"weight of the box ({shown} heaviest of {len(fit.model)})")
+    figure.colorbar(ScalarMappable(norm, colours), ax=list(panels), label="weight", fraction=0.04)
+    return figure
+
+
+def _draw_mode(panel: Axes, flags: FlagArray, colours: FloatArray) -> None:
+    """Fill the rows of one mode; (k, length) flags and (k, 4) colours."""
+    shown, length = flags.shape
+    edges = np.linspace(0, length, min(length, MOST_ROWS) + 1).round().astype(np.int64)
+    panel.set_facecolor(GROUND)
+    panel.set_xlim(-0.5, max(shown, 1) - 0.5)
+    panel.set_ylim(length - 0.5, -0.5)
+    if not shown:
+        return
+    covered = np.add.reduceat(flags.astype(np.float64), edges[:-1], axis=1) / np.diff(edges)
+    picture = np.repeat(colours[np.newaxis], edges.size - 1, axis=0)
+    picture[:, :, 3] = np.sqrt(covered.T)
+    extent = (-0.5, shown - 0.5, length - 0.5, -0.5)
+    panel.imshow(picture, aspect="auto", interpolation="nearest", extent=extent)
+    for edge in range(shown - 1):
+        panel.axvline(edge + 0.5, color="white", lw=2)
+
+
+def _weight_colours(*, signed: bool) -> Colormap:
+    """Return colours for weights that never fade into the ground."""
+    import matplotlib  # noqa: PLC0415
+    from matplotlib.colors import LinearSegmentedColormap  # noqa: PLC0415
+
+    upper = matplotlib.colormaps["Blues"](np.linspace(0.35, 1.0, 128))
+    if not signed:
+        return LinearSegmentedColormap.from_list("weights", upper)
+    lower = matplotlib.colormaps["Oranges"](np.linspace(1.0, 0.35, 128))
+    return LinearSegmentedColormap.from_list("signed weights", np.concatenate((lower, upper)))

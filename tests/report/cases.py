@@ -1,0 +1,59 @@
+"""Fits to make pages of: small, odd and hostile ones."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from intensor.data.labels import Labels
+from intensor.fitting.entry import fit
+from intensor.fitting.options import check_options
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "\"quotes\" 'and' &amp; <b>",
+    "</svg><img src=x onerror=document.title='owned'>",
+    "\u202eesrever\u2066 isolate \u200f",
+    "x" * 500,
+    "--></style></title><script>document.title='owned'</script>",
+    "null\x00bell\x07escape\x1b[31m",
+    "\ud800 lone surrogate",
+    "${7*7}{{7*7}}$\\frac$",
+)
+
+
+def make_fit(shape=(3, 9, 4), n=80, *, value="passengers", labels=None, seed=0, **words):
+    """Return (fit, coords, values) of a small tensor with some structure and some noise."""
+    rng = np.random.default_rng(seed)
+    coords = np.stack([rng.integers(0, length, n) for length in shape], axis=1)
+    factors = [rng.random(length) + 0.2 for length in shape]
+    values = np.prod([f[c] for f, c in zip(factors, coords.T, strict=True)], axis=0) * 100.0
+    values = np.maximum(values + rng.normal(0.0, 2.0, n), 0.0)
+    if labels is None:
+        labels = Labels(
+            modes=tuple(f"mode {letter}" for letter in "ABCDEFGH"[: len(shape)]),
+            indices=tuple(
+                np.array([f"{letter}{i}" for i in range(length)], dtype=object)
+                for letter, length in zip("abcdefgh", shape, strict=False)
+            ),
+            value=value,
+        )
+    options = {"radius": 200.0, "exact": "off", **words}
+    return fit(coords, values, check_options(**options), labels=labels), coords, values
+
+
+def hostile_labels(shape=(3, 9, 4)):
+    """Return labels that all try to break out of where they stand."""
+    return Labels(
+        modes=tuple(HOSTILE[mode] for mode in range(len(shape))),
+        indices=tuple(
+            np.array([f"{HOSTILE[i % len(HOSTILE)]} {i}" for i in range(length)], dtype=object)
+            for length in shape
+        ),
+        value=HOSTILE[2],
+    )
+
+
+def without_trace(made):
+    return dataclasses.replace(made, result=dataclasses.replace(made.result, trace=()))

@@ -1,0 +1,126 @@
+"""The page in a real browser: no console errors, the numbers are there, labels are inert."""
+
+import html
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from intensor.report import render
+from intensor.report.numbers import number
+from report.cases import HOSTILE, hostile_labels, make_fit
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
+FLAGS = """
+    --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync
+    --disable-background-networking --disable-component-update --enable-logging=stderr
+    --virtual-time-budget=5000 --window-size=1200,900 --dump-dom
+"""
+
+pytestmark = pytest.mark.skipif(
+    BROWSER is None, reason=f"no browser: none of {', '.join(NAMES)} is on the path"
+)
+
+# Looks at a page from outside, in a frame as wide as a phone; the page itself is not changed.
+MEASURE = """<!DOCTYPE html><html><body><pre id="found"></pre><script>
+const frame = document.createElement("iframe");
+frame.style = "width:%(width)dpx;height:3000px;border:0";
+frame.onload = () => {
+  const page = frame.contentDocument, root = page.documentElement;
+  const wide = [...page.querySelectorAll("main *:not(.scroll *):not(svg *)")].filter(
+    (e) => e.getBoundingClientRect().right > root.clientWidth + 0.5).map((e) => e.outerHTML);
+  const cut = [...page.querySelectorAll("svg text")].filter((e) => {
+    const own = e.getBoundingClientRect();
+    const all = e.ownerSVGElement.getBoundingClientRect();
+    return own.right > all.right + 0.5 || own.left < all.left - 0.5;
+  }).map((e) => e.textContent);
+  document.getElementById("found").textContent = JSON.stringify({
+    title: page.title, width: root.clientWidth, scroll: root.scrollWidth,
+    wide: wide.length, cut: cut,
+    alien: page.querySelectorAll("script, img, iframe, object, a, form").length,
+    drawings: page.querySelectorAll("svg").length,
+    ground: page.defaultView.getComputedStyle(page.body).backgroundColor});
+};
+frame.srcdoc = %(page)s;
+document.body.append(frame);
+</script></body></html>"""
+
+
+def load(text, folder, *more):
+    """Return the DOM after loading, and what the console said."""
+    path = folder / "page.html"
+    path.write_text(text, encoding="utf-8")
+    command = [
+        BROWSER,
+        *FLAGS.split(),
+        f"--user-data-dir={folder / 'profile'}",
+        *more,
+        path.as_uri(),
+    ]
+    done = subprocess.run(command, capture_output=True, timeout=120, check=True)
+    shutil.rmtree(folder / "profile", ignore_errors=True)
+    console = [
+        line for line in done.stderr.decode("utf-8", "replace").splitlines() if "CONSOLE" in line
+    ]
+    return done.stdout.decode("utf-8"), console
+
+
+def measure(text, folder, *more, width=375):
+    """Return what can be seen of a page in a frame of the given width."""
+    page = json.dumps(text).replace("</", "<\\/").replace("<!--", "<\\u0021--")
+    dom, console = load(MEASURE % {"width": width, "page": page}, folder, *more)
+    assert console == []
+    return json.loads(html.unescape(dom.split('<pre id="found">')[1].split("</pre>")[0]))
+
+
+def test_page_loads_without_a_word_and_shows_the_numbers(tmp_path):
+    made, coords, values = make_fit(radius="auto", transform="auto", n_solutions=2)
+    text = render(made, coords, values, verification=made.verify(coords, values))
+    dom, console = load(text, tmp_path)
+    assert console == []
+    shown = dom.replace("&nbsp;", "\xa0")
+    for figure in (made.objective, made.bound, made.gap, made.radius, made.model.weights[0]):
+        assert number(figure) in shown
+    assert "<title>passengers by mode A, mode B, mode C</title>" in dom
+
+
+def test_hostile_labels_do_nothing(tmp_path):
+    made, coords, values = make_fit(labels=hostile_labels())
+    text = render(made, coords, values, title=HOSTILE[0], held_out={HOSTILE[2]: 1.0})
+    _, console = load(text, tmp_path)
+    assert console == []
+    found = measure(text, tmp_path)
+    assert found["alien"] == 0
+    assert found["title"] == HOSTILE[0]
+    assert found["scroll"] <= found["width"]
+    assert found["wide"] == 0
+
+
+def test_console_would_tell_of_a_script(tmp_path):
+    made, coords, values = make_fit()
+    text = render(made, coords, values).replace("a1", HOSTILE[0])
+    _, console = load(text, tmp_path)
+    assert any("Content Security Policy" in line for line in console)
+
+
+def test_page_fits_a_phone(tmp_path):
+    made, coords, values = make_fit(radius="auto", transform="auto", shape=(3, 60, 4), n=500)
+    text = render(made, coords, values, verification=made.verify(coords, values))
+    found = measure(text, tmp_path)
+    assert found["width"] in (375, 360)  # without and with a scroll bar
+    assert found["scroll"] <= found["width"]
+    assert found["wide"] == 0
+    assert found["cut"] == []
+    assert found["drawings"] == 4
+    broken = text.replace("<main>", '<main><div style="width:500px">wide</div>')
+    assert measure(broken, tmp_path)["scroll"] > found["width"]
+
+
+def test_page_is_dark_where_that_is_preferred(tmp_path):
+    text = render(*make_fit())
+    light = measure(text, tmp_path, "--blink-settings=preferredColorScheme=1")
+    dark = measure(text, tmp_path, "--blink-settings=preferredColorScheme=0")
+    assert light["ground"] == "rgb(246, 247, 249)"
+    assert dark["ground"] == "rgb(16, 21, 28)"
