@@ -1,0 +1,107 @@
+"""The door of the command line: the commands under one name, and usage errors."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from intensor.cli.complete import complete
+from intensor.cli.demo import demo
+from intensor.cli.failures import CHECK_FAILED, INTERRUPTED, OK, READER_GONE, USAGE, guard, say
+from intensor.cli.fit import fit
+from intensor.cli.groups import as_command
+from intensor.cli.info import info
+from intensor.cli.output import ReaderGoneError, close_output
+from intensor.cli.predict import predict
+from intensor.cli.report import report
+from intensor.cli.verify import verify
+
+__all__ = ["main"]
+
+EXIT_CODES = (
+    "Exit codes: 0 done (the status says how well); 1 a check of verify or demo failed; "
+    "2 bad input or usage; 3 an unexpected error inside intensor; 130 interrupted by Ctrl-C or "
+    "SIGTERM (what was reached is saved)."
+)
+
+app = typer.Typer(
+    name="intensor",
+    help="Complete partially observed nonnegative tensors, and prove how good the answer is.",
+    epilog=EXIT_CODES,
+    no_args_is_help=False,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for function in (fit, predict, complete, verify, info, report, demo):
+    app.command(name=function.__name__)(as_command(function))
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        import intensor  # noqa: PLC0415
+
+        sys.stdout.write(f"intensor {intensor.__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and leave."
+        ),
+    ] = False,
+) -> None:
+    """Complete partially observed nonnegative tensors, and prove how good the answer is."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    arguments
+        Words after the name of the program; those of the process by default.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    code = guard(lambda: _run(words), debug="--debug" in words)
+    try:
+        close_output()
+    except ReaderGoneError:
+        return READER_GONE
+    return code
+
+
+def _run(words: list[str]) -> int:
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(args=words, prog_name="intensor", standalone_mode=False)
+    except SystemExit as stop:  # typer leaves like this when the reader of its help is gone
+        return READER_GONE if stop.code == CHECK_FAILED else int(stop.code or OK)
+    except typer.Abort:
+        return INTERRUPTED
+    except Exception as problem:
+        # typer's errors have had several homes; what they share is how they put themselves
+        if not hasattr(problem, "format_message"):
+            raise
+        return _refuse(problem, words)
+    return code if isinstance(code, int) else OK
+
+
+def _refuse(problem: Exception, words: list[str]) -> int:
+    """Say what is wrong with the command line, in one sentence and a hint."""
+    message = problem.format_message().strip()  # type: ignore[attr-defined]
+    if not message:  # what "no_args_is_help" raises in some versions
+        message = "expected a command"
+    message = message[0].lower() + message[1:]
+    with contextlib.suppress(AttributeError):
+        path = problem.ctx.command_path  # type: ignore[attr-defined]
+        message = f"{message.rstrip('.')} (see {path} --help)"
+    say("error", message)
+    return USAGE

@@ -1,0 +1,81 @@
+"""What commands say on stdout: a JSON object, or lines for people."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+__all__ = ["ReaderGoneError", "close_output", "number", "rows", "write", "write_json"]
+
+AT_ONCE = 1 << 16
+
+
+class ReaderGoneError(Exception):
+    """Nobody reads stdout any more."""
+
+
+def write(text: str) -> None:
+    """Write text to stdout.
+
+    Raises
+    ------
+    ReaderGoneError
+        When the other end of the pipe is closed.
+    """
+    try:
+        for start in range(0, len(text), AT_ONCE):
+            sys.stdout.write(text[start : start + AT_ONCE])
+        sys.stdout.flush()
+    except UnicodeEncodeError:
+        encoding = sys.stdout.encoding or "ascii"
+        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise ReaderGoneError from None
+
+
+def close_output() -> None:
+    """Flush stdout, and keep the interpreter from trying again if nobody reads it."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise ReaderGoneError from None
+
+
+def write_json(figures: Mapping[str, Any]) -> None:
+    """Write one JSON object; what is not a finite number becomes null."""
+    write(json.dumps(_plain(figures), indent=2, allow_nan=False) + "\n")
+
+
+def _plain(thing: Any) -> Any:
+    """Return what JSON can hold."""
+    if isinstance(thing, Mapping):
+        return {str(name): _plain(part) for name, part in thing.items()}
+    if isinstance(thing, (list, tuple)):
+        return [_plain(part) for part in thing]
+    if hasattr(thing, "tolist"):  # NumPy's numbers and arrays
+        return _plain(thing.tolist())
+    if isinstance(thing, float):
+        return thing if math.isfinite(thing) else None
+    if thing is None or isinstance(thing, (bool, int, str)):
+        return thing
+    return str(thing)
+
+
+def number(value: float | None) -> str:
+    """Return a number for people: six digits, or a dash for none."""
+    return "-" if value is None or not math.isfinite(value) else f"{value:.6g}"
+
+
+def rows(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return lines of a name and what it is, the second column aligned."""
+    lines = [(name, text) for name, text in pairs if text]
+    width = max((len(name) for name, _ in lines), default=0)
+    return "".join(f"{name:<{width}}  {text}\n" for name, text in lines)

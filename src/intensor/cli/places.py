@@ -1,0 +1,50 @@
+"""Where output goes: refused before any work is done, not after."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from intensor.errors import FileFormatError
+
+__all__ = ["STDOUT", "check_output", "table_kind"]
+
+STDOUT = Path("-")
+TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".tns", ".npz", ".mat")
+TENSOR_KINDS = ("tns", "npz", "mat")
+
+
+def check_output(path: Path, *, suffixes: Iterable[str], inputs: Iterable[Path]) -> None:
+    """Raise if a file cannot be written, so far as one can know beforehand.
+
+    Parameters
+    ----------
+    suffixes
+        Endings that are allowed.
+    inputs
+        Files that are read, none of which may be overwritten.
+    """
+    endings = tuple(suffixes)
+    if not path.name.lower().endswith(endings):
+        listed = " or ".join([", ".join(endings[:-1]), endings[-1]] if endings[1:] else endings)
+        raise FileFormatError(f"{path}: the output cannot be written under this name; use {listed}")
+    if path.is_dir():
+        raise FileFormatError(f"{path}: is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise FileFormatError(
+            f"{path}: there is no folder {path.parent}; make it first, or choose another"
+        )
+    if not os.access(path.parent, os.W_OK):
+        raise FileFormatError(f"{path}: the folder {path.parent} cannot be written to")
+    for source in inputs:
+        if path.exists() and source.exists() and path.samefile(source):
+            raise FileFormatError(
+                f"{path}: is an input of this command too; choose another name for the output"
+            )
+
+
+def table_kind(path: Path) -> str:
+    """Return the format of a table or tensor that is to be written, by its checked suffix."""
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    return suffix.removeprefix(".")

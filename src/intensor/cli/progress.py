@@ -1,0 +1,106 @@
+"""How a fit is going: a live line on a terminal, plain lines elsewhere, all on stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from intensor.solver.result import Progress
+
+__all__ = ["shown_progress"]
+
+EVERY = 2.0
+"""Seconds between two plain lines, at least."""
+PER_SECOND = 8
+"""Refreshes of the live line."""
+
+Watch = Callable[[str, "Progress"], None]
+
+
+@contextlib.contextmanager
+def shown_progress(*, quiet: bool) -> Iterator[Watch | None]:
+    """Yield what to call with the progress of a fit, or None when nothing is to be shown."""
+    if quiet:
+        yield None
+        return
+    console = _terminal()
+    if console is None:
+        yield _PlainLines()
+        return
+    from rich.live import Live  # noqa: PLC0415
+
+    line = _LiveLine()
+    with Live(line, console=console, refresh_per_second=PER_SECOND, transient=True):
+        yield line
+
+
+def _terminal() -> Any:
+    """Return rich's console on stderr if a live line can be drawn there, else None."""
+    if not sys.stderr.isatty():
+        return None
+    from rich.console import Console  # noqa: PLC0415
+
+    console = Console(stderr=True)
+    return console if console.is_terminal and not console.is_dumb_terminal else None
+
+
+class _PlainLines:
+    """One line now and then, for logs."""
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+        self._next = 0.0
+
+    def __call__(self, word: str, progress: Progress) -> None:
+        now = time.perf_counter()
+        if now < self._next:
+            return
+        self._next = now + EVERY
+        figures = "  ".join(f"{name} {text}" for name, text in _figures(progress))
+        # a log that can no longer be written to is no reason to stop
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(f"{now - self._start:7.1f} s  {word}: {figures}\n")
+            sys.stderr.flush()
+
+
+class _LiveLine:
+    """One line that changes; rich asks for it several times a second, from its own thread."""
+
+    def __init__(self) -> None:
+        from rich.spinner import Spinner  # noqa: PLC0415
+
+        self._start = time.perf_counter()
+        self._spinner = Spinner("line")
+        self._latest: tuple[str, Progress] | None = None
+
+    def __call__(self, word: str, progress: Progress) -> None:
+        self._latest = (word, progress)
+
+    def __rich__(self) -> Any:
+        from rich.text import Text  # noqa: PLC0415
+
+        line = Text(no_wrap=True, overflow="ellipsis")
+        line.append(f"{time.perf_counter() - self._start:6.1f} s  ", style="dim")
+        if self._latest is None:
+            line.append("preparing (the first time, kernels are compiled)")
+        else:
+            word, progress = self._latest
+            line.append(word, style="bold")
+            for name, text in _figures(progress):
+                line.append(f"  {name} ", style="dim")
+                line.append(text)
+        self._spinner.update(text=line)
+        return self._spinner
+
+
+def _figures(progress: Progress) -> list[tuple[str, str]]:
+    return [
+        ("objective", f"{progress.objective:.4g}"),
+        ("bound", f"{progress.bound:.4g}"),
+        ("gap", f"{progress.objective - progress.bound:.3g}"),
+        ("boxes", str(progress.active)),
+    ]

@@ -1,0 +1,52 @@
+"""``intensor report``: a model and its data as one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from intensor.cli.failures import OK
+from intensor.cli.groups import Columns, Common
+from intensor.cli.output import write, write_json
+from intensor.cli.places import check_output
+
+__all__ = ["report"]
+
+SUFFIXES = (".html", ".htm")
+
+
+def report(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, as fit wrote it.")],
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="The observations that it was fitted to.")
+    ],
+    *,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Page to write (.html).")],
+    title: Annotated[
+        str | None, typer.Option(help="Of the page.", show_default="what was fitted")
+    ] = None,
+    columns: Columns,
+    common: Common,
+) -> int:
+    """Write a self-contained page: certificate, convergence, radius, boxes and residuals."""
+    check_output(output, suffixes=SUFFIXES, inputs=[model, data])
+
+    from intensor.cli.matching import observations_of  # noqa: PLC0415
+    from intensor.data.atomic import atomic_write  # noqa: PLC0415
+    from intensor.fitting.store import load  # noqa: PLC0415
+    from intensor.report import render  # noqa: PLC0415
+
+    fit = load(model)
+    coords, values, weights = observations_of(fit, data, columns)
+    found = fit.verify(coords, values, sample_weight=weights)
+    page = render(fit, coords, values, sample_weight=weights, verification=found, title=title)
+    with atomic_write(output) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    if common.json:
+        write_json({"command": "report", "ok": found.ok, "bytes": len(page), "output": str(output)})
+    elif not common.quiet:
+        verdict = "nothing fails" if found.ok else "the certificate FAILS"
+        write(f"{output} written ({verdict} on this data)\n")
+    return OK

@@ -1,0 +1,71 @@
+"""``intensor verify``: a model's claims, recomputed from the data it was fitted to."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from intensor.cli.failures import CHECK_FAILED, OK
+from intensor.cli.groups import Columns, Common
+from intensor.cli.output import number, write, write_json
+
+__all__ = ["verify"]
+
+
+def verify(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, as fit wrote it.")],
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="The observations that it was fitted to.")
+    ],
+    *,
+    effort: Annotated[
+        float, typer.Option(help="Additions that the check of the bound may take.")
+    ] = 5e9,
+    columns: Columns,
+    common: Common,
+) -> int:
+    """Check a model from scratch: feasibility, objective, bound and status.
+
+    The exit code is 0 when nothing fails and 1 when something does; what would take too long
+    to check is called open.
+    """
+    start = time.perf_counter()
+    from intensor.cli.matching import observations_of  # noqa: PLC0415
+    from intensor.fitting.store import load  # noqa: PLC0415
+
+    fit = load(model)
+    coords, values, weights = observations_of(fit, data, columns)
+    found = fit.verify(coords, values, sample_weight=weights, effort=effort)
+    if common.json:
+        write_json(
+            {
+                "command": "verify",
+                "ok": found.ok,
+                "complete": found.complete,
+                "objective": found.objective,
+                "bound": found.bound,
+                "gap": found.gap,
+                "checks": [
+                    {"name": check.name, "passed": check.passed, "message": check.message}
+                    for check in found.checks
+                ],
+                "n": len(values),
+                "seconds": {"total": time.perf_counter() - start},
+            }
+        )
+    elif not common.quiet:
+        write(f"{found}\n\n")
+        if not found.ok:
+            verdict = "the certificate FAILS"
+        elif found.complete:
+            verdict = "the certificate holds"
+        else:
+            verdict = "nothing fails, but not everything could be checked"
+        write(
+            f"{verdict}: objective {number(found.objective)}, bound {number(found.bound)}, "
+            f"gap {number(found.gap)}\n"
+        )
+    return OK if found.ok else CHECK_FAILED

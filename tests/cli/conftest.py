@@ -1,0 +1,63 @@
+"""A small table, a model of it, and ways to run the command line."""
+
+import pytest
+
+from intensor.cli import main
+
+ROWS = """user,item,week,rating
+ann,x,1,3
+ann,y,1,4
+bob,x,1,3.5
+bob,y,2,
+cat,x,2,1
+cat,y,1,2
+ann,x,2,5
+bob,x,2,4
+"""
+QUICK = ["--radius", "6", "--quiet"]
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "ratings.csv"
+    path.write_text(ROWS)
+    return path
+
+
+@pytest.fixture(scope="session")
+def saved(tmp_path_factory):
+    """Bytes of a model of the table, fitted once."""
+    folder = tmp_path_factory.mktemp("saved")
+    (folder / "ratings.csv").write_text(ROWS)
+    model = folder / "model.npz"
+    arguments = ["fit", str(folder / "ratings.csv"), "--value", "rating", "-o", str(model), *QUICK]
+    assert main(arguments) == 0
+    return model.read_bytes()
+
+
+@pytest.fixture
+def model(tmp_path, saved):
+    path = tmp_path / "model.npz"
+    path.write_bytes(saved)
+    return path
+
+
+@pytest.fixture
+def refused(capsys, tmp_path):
+    """Run a command that must be refused, and return what it said."""
+
+    def run(*arguments, code=2):
+        before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+        capsys.readouterr()
+        assert main([str(word) for word in arguments]) == code
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        lines = printed.err.splitlines()
+        assert len(lines) == 1, printed.err
+        assert lines[0].startswith("error: ")
+        assert "Traceback" not in printed.err
+        after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+        assert after == before
+        return lines[0]
+
+    return run

@@ -1,0 +1,45 @@
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+import intensor
+from intensor.cli import main
+from intensor.cli.app import app
+
+PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+COMMANDS = ["fit", "predict", "complete", "verify", "info", "report", "demo"]
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"intensor {intensor.__version__}\n"
+
+
+def test_help_names_commands_and_exit_codes(capsys):
+    assert main(["--help"]) == 0
+    printed = capsys.readouterr().out
+    for word in (*COMMANDS, "Exit codes", "130"):
+        assert word in printed
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main([command, "--help"]) == 0
+    printed = capsys.readouterr().out
+    for word in ("--quiet", "--json", "--debug"):
+        assert word in printed
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_page_lists_every_option(command):
+    text = PAGE.read_text()
+    assert f"## `intensor {command}" in text
+    known = set(re.findall(r"--[a-z][a-z0-9-]*", text))
+    options = typer.main.get_command(app).commands[command].params
+    for option in options:
+        for name in (*option.opts, *option.secondary_opts):
+            if name.startswith("--"):
+                assert name in known, f"docs/cli.md does not mention {name}"

@@ -1,0 +1,209 @@
+"""Every bad input: one sentence on stderr, exit code 2, no traceback, no file touched."""
+
+import json
+import os
+import zipfile
+
+import numpy as np
+import pytest
+
+from intensor.cli import main
+
+GOOD = "user,item,rating\nann,x,3\nbob,y,4\n"
+BAD_TABLES = {
+    "empty file": ("", ["is empty"]),
+    "header alone": ("user,item,rating\n", ["no rows"]),
+    "non-numeric value": ("user,item,rating\nann,x,3\nbob,y,four\n", ["line 3", "'four'"]),
+    "negative value": ("user,item,rating\nann,x,3\nbob,y,-4\n", ["line 3", "-4"]),
+    "infinite value": ("user,item,rating\nann,x,inf\n", ["line 2", "inf"]),
+    "ragged row": ("user,item,rating\nann,x,3\nbob,y\n", ["line 3", "expected 3"]),
+    "all values missing": ("user,item,rating\nann,x,\nbob,y,\n", ["no value"]),
+    "all labels missing": ("user,item,rating\n,x,3\n,y,4\n", ["user"]),
+    "duplicate names": ("user, user,rating\nann,x,3\n", ["both called 'user'"]),
+    "duplicate labels": ("user,item,rating\nann,x,3\n ann,y,4\n", ["ann"]),
+    "no labels": ("rating\n3\n", ["no column of labels"]),
+    "binary": ("\0\1\2\3", []),
+}
+
+
+@pytest.fixture
+def output(tmp_path):
+    return tmp_path / "model.npz"
+
+
+@pytest.mark.parametrize("name", BAD_TABLES)
+def test_bad_tables(tmp_path, output, refused, name):
+    text, words = BAD_TABLES[name]
+    path = tmp_path / "data.csv"
+    path.write_text(text)
+    message = refused("fit", path, "--value", "rating", "-o", output, "--radius", 5, "-q")
+    for word in (*words, "data.csv"):
+        assert word in message
+
+
+@pytest.mark.parametrize("option", ["--value", "--mode", "--weight"])
+def test_wrong_columns(table, output, refused, option):
+    words = {"--value": "rating", option: "ratig" if option == "--value" else "usr"}
+    message = refused("fit", table, *sum(words.items(), ()), "-o", output)
+    assert f"did you mean {'rating' if option == '--value' else 'user'!r}" in message
+
+
+def test_no_value_column(table, output, refused):
+    message = refused("fit", table, "-o", output)
+    assert "'value'" in message
+    assert "'rating'" in message
+
+
+BAD_OPTIONS = {
+    "--radius": ["-1", "0", "nan", "inf", "wide"],
+    "--validation": ["1", "0", "2.5", "some"],
+    "--version": ["11", "slow", "2.5"],
+    "--n-solutions": ["0", "many"],
+    "--n-radii": ["0"],
+    "--rtol": ["-1", "nan", "some"],
+    "--tol": ["-1"],
+    "--time-limit": ["-1"],
+    "--max-iterations": ["-1"],
+    "--threads": ["0"],
+    "--seed": ["-1"],
+    "--transform": ["cube"],
+    "--baseline": ["mean"],
+    "--scoring": ["r2"],
+    "--exact": ["magic"],
+    "--format": ["xlsx"],
+}
+
+
+@pytest.mark.parametrize(
+    ("option", "word"), [(option, word) for option in BAD_OPTIONS for word in BAD_OPTIONS[option]]
+)
+def test_bad_options(table, output, refused, option, word):
+    message = refused("fit", table, "--value", "rating", "-o", output, option, word)
+    assert option.strip("-").replace("-", "_") in message.replace("-", "_")
+
+
+def test_additive_needs_fast(table, output, refused):
+    words = ["--baseline", "additive", "--version", "3"]
+    assert "fast" in refused("fit", table, "--value", "rating", "-o", output, *words)
+
+
+def test_bad_usage(refused):
+    assert "did you mean" in refused("complet").lower()
+    assert "command" in refused()
+    assert "DATA" in refused("fit", "-o", "model.npz")
+    assert "--output" in refused("fit", "data.csv")
+    assert "--colour" in refused("info", "model.npz", "--colour")
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "word"),
+    [
+        ("fit", "missing/model.npz", "no folder"),
+        ("fit", "model.pkl", ".npz"),
+        ("fit", ".", ""),
+        ("complete", "full.xlsx", ".csv"),
+        ("complete", "missing/full.csv", "no folder"),
+        ("complete", "ratings.csv", "input"),
+    ],
+)
+def test_bad_outputs_are_refused_before_the_data_is_read(table, refused, command, name, word):
+    wrong = table.parent / name
+    if name != "ratings.csv":
+        table.unlink()
+    assert word in refused(command, table, "--value", "rating", "-o", wrong)
+
+
+def test_inputs_are_not_overwritten(table, model, tmp_path, refused):
+    assert "input" in refused("predict", model, table, "-o", table)
+    assert "input" in refused("predict", model, table, "-o", model)
+    link = tmp_path / "link.csv"
+    link.symlink_to(table)
+    assert "input" in refused("complete", table, "--value", "rating", "-o", link)
+    assert ".html" in refused("report", model, table, "-o", tmp_path / "page.pdf")
+
+
+def test_files_that_are_not_there(tmp_path, table, model, output, refused):
+    missing = tmp_path / "missing.csv"
+    assert "no such file" in refused("fit", missing, "-o", output)
+    assert "folder" in refused("fit", tmp_path, "--format", "csv", "-o", output)
+    for command in ("info", "verify", "predict"):
+        words = [] if command == "info" else [table]
+        assert "missing.npz" in refused(command, tmp_path / "missing.npz", *words)
+    assert "missing.csv" in refused("verify", model, missing)
+    assert "missing.csv" in refused("predict", model, missing)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read anything")
+def test_files_that_may_not_be_read(table, output, refused):
+    table.chmod(0)
+    assert "ermission" in refused("fit", table, "--value", "rating", "-o", output)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("1 1 2.0\n1 2\n", ["line 2"]),
+        ("1 1 2.0\n1 2 3 4.0\n", ["line 2"]),
+        ("1 1 2.0\n1 x 4.0\n", ["line 2"]),
+        ("# nothing\n", []),
+    ],
+)
+def test_bad_tns(tmp_path, output, refused, text, words):
+    path = tmp_path / "data.tns"
+    path.write_text(text)
+    message = refused("fit", path, "-o", output)
+    assert all(word in message for word in words)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".parquet", ".mat"])
+def test_truncated_data(tmp_path, output, refused, suffix):
+    path = tmp_path / f"data{suffix}"
+    np.savez(tmp_path / "whole.npz", coords=np.eye(40, dtype=int), values=np.ones(40))
+    path.write_bytes((tmp_path / "whole.npz").read_bytes()[:300])
+    assert f"data{suffix}" in refused("fit", path, "-o", output)
+
+
+class TestModelFiles:
+    @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.95])
+    def test_truncated(self, model, saved, refused, share):
+        model.write_bytes(saved[: int(share * len(saved))])
+        assert "model.npz" in refused("info", model)
+
+    def test_some_other_archive(self, model, refused):
+        np.savez(model, coords=np.eye(3), values=np.ones(3))
+        assert "not a model file" in refused("info", model)
+
+    def test_a_newer_version(self, model, refused):
+        with zipfile.ZipFile(model) as archive:
+            names = archive.namelist()
+            parts = {name: archive.read(name) for name in names}
+        with np.load(model) as arrays:
+            header = json.loads(arrays["header"].tobytes())
+        header["format_version"] += 1
+        blob = model.with_name("header.npy")
+        np.save(blob, np.frombuffer(json.dumps(header).encode(), dtype=np.uint8))
+        parts["header.npy"] = blob.read_bytes()
+        with zipfile.ZipFile(model, "w") as archive:
+            for name, part in parts.items():
+                archive.writestr(name, part)
+        assert "newer version" in refused("info", model)
+
+    def test_some_other_model(self, model, tmp_path, refused):
+        path = tmp_path / "other.csv"
+        path.write_text(GOOD)
+        assert "'week'" in refused("verify", model, path)
+        assert "'week'" in refused("predict", model, path)
+
+
+def test_messages_cannot_command_the_terminal(tmp_path, output, refused):
+    path = tmp_path / "data.csv"
+    path.write_text("user,rating\nann,\x1b[31mred\n")
+    message = refused("fit", path, "--value", "rating", "-o", output)
+    assert "\x1b" not in message
+
+
+def test_debug_shows_the_traceback(table, output, capsys):
+    assert main(["fit", str(table), "--value", "ratig", "-o", str(output), "--debug"]) == 2
+    printed = capsys.readouterr().err
+    assert "Traceback" in printed
+    assert printed.splitlines()[-1].startswith("error: ")

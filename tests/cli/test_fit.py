@@ -1,0 +1,119 @@
+import json
+
+import numpy as np
+import pytest
+
+from intensor.cli import main
+from intensor.fitting.store import load
+
+
+def test_a_file_becomes_a_model(table, tmp_path, capsys):
+    model = tmp_path / "model.npz"
+    assert main(["fit", str(table), "--value", "rating", "-o", str(model)]) == 0
+    printed = capsys.readouterr()
+    for word in (
+        "7 observations of rating",
+        "user (3) x item (2) x week (2)",
+        "OPTIMAL",
+        "written",
+    ):
+        assert word in printed.out
+    assert "objective" in printed.err
+    assert "gap" in printed.err
+    fit = load(model)
+    assert fit.labels.modes == ("user", "item", "week")
+    assert fit.labels.value == "rating"
+    assert fit.n == 7
+
+
+def test_json_has_all_figures(table, tmp_path, capsys):
+    model = tmp_path / "model.npz"
+    words = ["--radius", "auto", "--transform", "auto", "--n-solutions", "2", "--json", "--quiet"]
+    assert main(["fit", str(table), "--value", "rating", "-o", str(model), *words]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    figures = json.loads(printed.out, parse_constant=pytest.fail)
+    fit = load(model)
+    assert figures["status"] == fit.status.name
+    assert figures["objective"] == fit.objective
+    assert figures["bound"] == fit.bound
+    assert figures["gap"] == fit.gap
+    assert figures["relative_gap"] == pytest.approx(fit.gap / fit.objective)
+    assert figures["radius"] == fit.radius
+    assert figures["shape"] == [3, 2, 2]
+    assert figures["boxes"] == len(fit.model)
+    assert figures["n"] == 7
+    assert figures["output"] == str(model)
+    assert figures["interrupted"] is False
+    assert len(figures["validation"]["paths"]) == 3
+    assert figures["validation"]["averaged"] is not None
+    assert {"read", "fit", "total"} == set(figures["seconds"])
+
+
+def test_rmse_is_in_the_units_of_the_data(table, tmp_path, capsys):
+    model = tmp_path / "model.npz"
+    words = ["--transform", "sqrt", "--radius", "1.8", "--json", "-q"]
+    assert main(["fit", str(table), "--value", "rating", "-o", str(model), *words]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    fit = load(model)
+    coords = np.array([[0, 0, 0], [0, 1, 0], [1, 0, 0], [2, 0, 1], [2, 1, 0], [0, 0, 1], [1, 0, 1]])
+    values = np.array([3.0, 4.0, 3.5, 1.0, 2.0, 5.0, 4.0])
+    expected = np.sqrt(np.mean((fit.predict(coords) - values) ** 2))
+    assert figures["rmse"] == pytest.approx(expected)
+    assert figures["objective"] != pytest.approx(expected**2)
+
+
+def test_quiet_says_nothing(table, tmp_path, capsys):
+    words = ["--radius", "6", "--quiet"]
+    output = str(tmp_path / "m.npz")
+    assert main(["fit", str(table), "--value", "rating", "-o", output, *words]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == ""
+
+
+def test_options_reach_the_fit(table, tmp_path):
+    model = tmp_path / "model.npz"
+    words = ["--mode", "item", "--mode", "user", "--radius", "7.5", "--version", "8", "-q"]
+    words += ["--tol", "0.5", "--rtol", "0"]
+    assert main(["fit", str(table), "--value", "rating", "-o", str(model), *words]) == 0
+    fit = load(model)
+    assert fit.labels.modes == ("item", "user")
+    assert fit.radius == 7.5
+    assert fit.result.version == 8
+    assert fit.result.tolerance == 0.5
+
+
+def test_weights_count(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("a,b,value,w\n0,0,1,3\n0,0,5,1\n1,1,2,1\n")
+    model = tmp_path / "model.npz"
+    words = ["--weight", "w", "--radius", "10", "-q", "-o", str(model)]
+    assert main(["fit", str(path), *words]) == 0
+    fit = load(model)
+    assert fit.labels.modes == ("a", "b")
+    assert fit.predict(np.array([[0, 0]]))[0] == pytest.approx(2.0, abs=0.1)
+
+
+def test_one_based_files(tmp_path):
+    path = tmp_path / "data.tns"
+    path.write_text("1 1 2.0\n2 2 3.0\n1 2 1.0\n")
+    for word, shape in (("--one-based", (2, 2)), ("--zero-based", (3, 3))):
+        model = tmp_path / "model.npz"
+        assert main(["fit", str(path), word, "--radius", "4", "-q", "-o", str(model)]) == 0
+        assert load(model).shape == shape
+
+
+def test_the_format_can_be_named(tmp_path, table):
+    path = tmp_path / "ratings.data"
+    path.write_text(table.read_text())
+    model = tmp_path / "model.npz"
+    words = ["--value", "rating", "--radius", "6", "-q", "-o", str(model)]
+    assert main(["fit", str(path), *words]) == 2
+    assert main(["fit", str(path), "--format", "csv", *words]) == 0
+
+
+def test_a_model_without_boxes_is_announced(table, tmp_path, capsys):
+    words = ["--radius", "6", "--max-iterations", "0", "-q", "-o", str(tmp_path / "m.npz")]
+    assert main(["fit", str(table), "--value", "rating", *words]) == 0
+    assert "warning: the fit ended (ITERATION_LIMIT) before" in capsys.readouterr().err

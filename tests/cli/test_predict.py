@@ -1,0 +1,99 @@
+import json
+
+import numpy as np
+import pytest
+from pyarrow import parquet
+
+from intensor.cli import main
+from intensor.fitting.store import load
+
+CELLS = "week,user,item\n2,ann,y\n1,cat,x\n2,bob,x\n"
+
+
+@pytest.fixture
+def cells(tmp_path):
+    path = tmp_path / "cells.csv"
+    path.write_text(CELLS)
+    return path
+
+
+@pytest.fixture
+def expected(model):
+    return load(model).predict(np.array([[0, 1, 1], [2, 0, 0], [1, 0, 1]]))
+
+
+def read(text):
+    lines = [line.replace('"', "").split(",") for line in text.splitlines()]
+    return lines[0], lines[1:]
+
+
+def test_a_csv_file(model, cells, expected, tmp_path, capsys):
+    output = tmp_path / "out.csv"
+    assert main(["predict", str(model), str(cells), "-o", str(output)]) == 0
+    assert "3 cells predicted" in capsys.readouterr().out
+    header, rows = read(output.read_text())
+    assert header == ["user", "item", "week", "rating"]
+    assert [row[:3] for row in rows] == [["ann", "y", "2"], ["cat", "x", "1"], ["bob", "x", "2"]]
+    assert [float(row[3]) for row in rows] == pytest.approx(expected.tolist(), rel=1e-15)
+
+
+def test_stdout_is_the_default(model, cells, expected, capsys):
+    assert main(["predict", str(model), str(cells)]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    _, rows = read(printed.out)
+    assert [float(row[3]) for row in rows] == pytest.approx(expected.tolist(), rel=1e-15)
+
+
+def test_parquet(model, cells, expected, tmp_path, capsys):
+    output = tmp_path / "out.parquet"
+    assert main(["predict", str(model), str(cells), "-o", str(output), "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["n"] == 3
+    assert figures["unseen"] == 0
+    written = parquet.read_table(output)
+    assert written.column_names == ["user", "item", "week", "rating"]
+    assert written["rating"].to_pylist() == expected.tolist()
+    assert written["week"].to_pylist() == [2, 1, 2]
+
+
+def test_unseen_labels(model, tmp_path, refused, capsys):
+    cells = tmp_path / "cells.csv"
+    cells.write_text("user,item,week\nann,x,1\ndan,x,1\n")
+    output = tmp_path / "out.csv"
+    message = refused("predict", model, cells, "-o", output)
+    for word in ("cells.csv, row 2", "user 'dan'", "1 of 2 rows", "--unseen mean"):
+        assert word in message
+    words = ["--unseen", "mean", "-o", str(output)]
+    assert main(["predict", str(model), str(cells), *words]) == 0
+    assert "1 of them" in capsys.readouterr().out
+    _, rows = read(output.read_text())
+    assert float(rows[1][3]) > 0.0
+
+
+def test_indices_beyond_the_model_keep_their_number(tmp_path):
+    data, cells, output = (tmp_path / name for name in ("data.tns", "cells.tns", "out.tns"))
+    data.write_text("1 1 2.0\n2 2 3.0\n1 2 1.0\n")
+    cells.write_text("1 1 0\n7 2 0\n")
+    model = str(tmp_path / "model.npz")
+    assert main(["fit", str(data), "--radius", "4", "-q", "-o", model]) == 0
+    words = ["--unseen", "mean", "-q", "-o", str(output)]
+    assert main(["predict", model, str(cells), *words]) == 0
+    assert [line.split()[:2] for line in output.read_text().splitlines()] == [
+        ["1", "1"],
+        ["7", "2"],
+    ]
+
+
+def test_json_needs_a_file(model, cells, refused):
+    assert "-o" in refused("predict", model, cells, "--json")
+
+
+def test_labels_do_not_fit_into_a_tensor(model, cells, tmp_path, refused):
+    assert "labels" in refused("predict", model, cells, "-o", tmp_path / "out.tns")
+
+
+def test_columns_that_are_not_there(model, tmp_path, refused):
+    cells = tmp_path / "cells.csv"
+    cells.write_text("usr,item,week\nann,x,1\n")
+    assert "did you mean 'usr'" in refused("predict", model, cells)

@@ -1,0 +1,74 @@
+import io
+import sys
+
+import pytest
+
+from intensor.cli import progress as module
+from intensor.cli.progress import shown_progress
+from intensor.solver.result import Progress
+
+
+def state(objective=2.0):
+    return Progress(
+        iteration=1,
+        step="local",
+        active=7,
+        objective=objective,
+        bound=0.5,
+        phi=1.0,
+        pricing_gap=1.0,
+        seconds=0.1,
+    )
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_plain_lines_now_and_then(capsys, monkeypatch):
+    clock = iter([0.0, 0.1, 1.0, 2.0, 2.2])
+    monkeypatch.setattr(module.time, "perf_counter", lambda: next(clock))
+    with shown_progress(quiet=False) as watch:
+        for objective in (4.0, 3.0, 2.0, 1.0):
+            watch("radius 3.2", state(objective))
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    lines = printed.err.splitlines()
+    assert len(lines) == 2
+    assert lines[0] == "    0.1 s  radius 3.2: objective 4  bound 0.5  gap 3.5  boxes 7"
+    assert "objective 1 " in lines[1]
+
+
+def test_quiet(capsys):
+    with shown_progress(quiet=True) as watch:
+        assert watch is None
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("colour", [True, False])
+def test_a_live_line_on_a_terminal(monkeypatch, colour):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "100")
+    for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+    if not colour:
+        monkeypatch.setenv("NO_COLOR", "1")
+    with shown_progress(quiet=False) as watch:
+        watch("radius 3.2", state())
+    drawn = terminal.getvalue()
+    assert "radius 3.2" in drawn
+    assert "\x1b[2K" in drawn
+    assert not drawn.endswith("boxes 7\n")
+
+
+def test_a_dumb_terminal_gets_lines(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "dumb")
+    with shown_progress(quiet=False) as watch:
+        watch("fit", state())
+    assert "\x1b" not in terminal.getvalue()
+    assert "fit: objective 2" in terminal.getvalue()
