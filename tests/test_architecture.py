@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import intensor
 
 SOURCE = Path(intensor.__file__).parent
@@ -20,6 +22,10 @@ STAGES = [
     {"oracles"},
     {"solver"},
     {"planted", "gauge", "certificate"},
+    {"fitting"},
+    {"containers", "datasets"},
+    {"estimator", "complete"},
+    {"plots", "report"},
     {"cli", "__init__"},
     {"__main__"},
 ]
@@ -62,21 +68,34 @@ def test_public_surface():
     assert intensor.__all__ == [
         "Box",
         "Counters",
+        "Fit",
         "GaugeNorm",
+        "Labels",
         "Model",
         "Planted",
         "Progress",
+        "RadiusPath",
         "Result",
         "Seconds",
         "Status",
+        "TensorCompleter",
+        "Validation",
         "Verification",
+        "complete",
         "errors",
         "gauge_norm",
+        "load",
         "nmse",
         "planted",
+        "plots",
+        "report",
         "solve",
         "verify",
     ]
+    for name in intensor.__all__:
+        assert getattr(intensor, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing_of_the_kind'"):
+        _ = intensor.nothing_of_the_kind
 
 
 def test_optional_solvers_are_imported_lazily():
@@ -85,3 +104,36 @@ def test_optional_solvers_are_imported_lazily():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert answer.stdout.strip() == "False"
+
+
+def imported_with(code):
+    """Return the top-level packages that a fresh interpreter has loaded after some code."""
+    code = f"{code}\nimport sys; print(*{{name.split('.')[0] for name in sys.modules}})"
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    return set(answer.stdout.split())
+
+
+HEAVY = {
+    "gurobipy",
+    "matplotlib",
+    "narwhals",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "pyscipopt",
+    "rich",
+    "sklearn",
+    "typer",
+    "xarray",
+}
+
+
+def test_importing_the_library_is_light():
+    # Other packages may be asked in by Numba's own entry points, which are none of ours.
+    bare = imported_with("import numba, scipy.sparse")
+    loaded = imported_with("import intensor")
+    assert "intensor" in loaded
+    assert (loaded - bare) & HEAVY == set()
+    assert "sklearn" in imported_with("import intensor; intensor.TensorCompleter")

@@ -139,3 +139,73 @@ def test_coordinates_must_fit_the_model(result):
 def test_only_results_and_models_can_be_verified():
     with pytest.raises(intensor.errors.SettingError, match="expected a Result or a Model"):
         intensor.verify("a promise", DATA.coords, DATA.values)
+
+
+# --- sample weights
+
+WEIGHTS = np.random.default_rng(9).uniform(0.2, 3.0, 60)
+
+
+@pytest.fixture(scope="module")
+def weighted():
+    return intensor.solve(
+        DATA.coords,
+        DATA.values,
+        shape=DATA.shape,
+        radius=1.0,
+        tol=1e-7,
+        rtol=0.0,
+        sample_weight=WEIGHTS,
+    )
+
+
+def failing_with(broken, weights):
+    report = intensor.verify(broken, DATA.coords, DATA.values, sample_weight=weights)
+    return {check.name for check in report.checks if check.passed is False}
+
+
+def test_a_weighted_result_passes_with_its_weights_only(weighted, result):
+    assert failing_with(weighted, WEIGHTS) == set()
+    assert failing_with(weighted, 7.0 * WEIGHTS) == set()
+    assert "objective" in failing_with(weighted, None)
+    assert "objective" in failing_with(weighted, WEIGHTS[::-1])
+    assert "objective" in failing_with(result, WEIGHTS)
+    assert failing_with(result, np.full(60, 0.5)) == set()
+
+
+def test_a_weighted_bound_that_is_too_high_fails(weighted):
+    raised = dataclasses.replace(weighted, bound=weighted.objective + 1e-6)
+    assert "bound" in failing_with(raised, WEIGHTS)
+    report = intensor.verify(weighted, DATA.coords, DATA.values, sample_weight=WEIGHTS)
+    assert report.complete
+    residual = weighted.model.predict(DATA.coords) - DATA.values
+    assert report.objective == pytest.approx(np.average(residual**2, weights=WEIGHTS), rel=1e-12)
+
+
+def test_rows_without_weight_are_not_looked_at(result):
+    coords = np.vstack((DATA.coords, DATA.coords[:1]))
+    values = np.append(DATA.values, 1e6)
+    report = intensor.verify(result, coords, values, sample_weight=np.append(np.ones(60), 0.0))
+    assert report.ok
+    assert report.complete
+
+
+def test_weights_must_be_as_many_as_values(result):
+    with pytest.raises(intensor.errors.ValuesError, match="sample_weight has shape"):
+        intensor.verify(result, DATA.coords, DATA.values, sample_weight=np.ones(3))
+
+
+@pytest.mark.parametrize("weights", [np.zeros(60), -np.ones(60)])
+def test_weights_that_make_no_sense_are_refused(result, weights):
+    with pytest.raises(intensor.errors.InputError):
+        intensor.verify(result, DATA.coords, DATA.values, sample_weight=weights)
+
+
+def test_a_witness_of_a_smaller_radius_proves_nothing():
+    options = {"shape": DATA.shape, "radius": 1.0}
+    early = intensor.solve(DATA.coords, DATA.values, max_iterations=4, **options)
+    witness = dataclasses.replace(early.model, radius=0.1)
+    optimum = zoo.optimum(DATA.shape, DATA.coords, DATA.values, 1.0)
+    for share in np.linspace(1.0, 0.05, 40):
+        forged = dataclasses.replace(early, bound=share * early.objective, witness=witness)
+        assert forged.bound <= optimum + 1e-9 or "bound" in failing(forged)

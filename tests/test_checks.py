@@ -18,6 +18,7 @@ from intensor.checks import (
     check_radius,
     check_shape,
     check_values,
+    check_weights,
     warn_above_radius,
 )
 
@@ -395,3 +396,41 @@ def test_check_at_least_converts():
 def test_check_positive_converts():
     assert check_positive("x", Fraction(1, 2)) == 0.5
     assert check_positive("x", 10**400) == math.inf
+
+
+BAD_WEIGHTS = {
+    "too few": ([1.0], errors.ValuesError, r"sample_weight has shape \(1,\); expected \(3,\)"),
+    "a column": (np.ones((3, 1)), errors.ValuesError, r"shape \(3, 1\); expected \(3,\)"),
+    "a number": (2.0, errors.ValuesError, r"shape \(\); expected \(3,\)"),
+    "negative": ([1.0, -0.5, 1.0], errors.ValuesError, r"sample_weight\[1\] is -0.5; expected"),
+    "nan": ([1.0, 1.0, np.nan], errors.ValuesError, r"sample_weight\[2\] is nan"),
+    "infinite": ([np.inf, 1.0, 1.0], errors.ValuesError, r"sample_weight\[0\] is inf"),
+    "huge": ([1.0, 10 * EXTREME, 1.0], errors.ValuesError, r"sample_weight\[1\] is 1e\+71"),
+    "words": (["a", "b", "c"], errors.ValuesError, "dtype <U1; expected real numbers"),
+    "complex": ([1j, 1, 1], errors.ValuesError, "complex128; expected real"),
+    "masked": (np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]), errors.ValuesError, "masked"),
+    "ragged": ([[1.0], [1.0, 2.0], [1.0]], errors.ValuesError, "sample_weight cannot be read"),
+    "nothing": ([0.0, 0.0, 0.0], errors.EmptyDataError, "every sample_weight is 0"),
+}
+
+
+@pytest.mark.parametrize(("weights", "error", "message"), BAD_WEIGHTS.values(), ids=BAD_WEIGHTS)
+def test_check_weights_refuses(weights, error, message):
+    with pytest.raises(error, match=message):
+        check_weights(weights, 3)
+
+
+@pytest.mark.parametrize("kind", [bool, np.int8, np.uint16, np.float32, np.float64])
+def test_check_weights_takes_any_real_numbers(kind):
+    given = np.array([1, 0, 1], dtype=kind)
+    given.flags.writeable = False
+    weights = check_weights(given, 3)
+    assert weights.dtype == np.float64
+    assert weights.tolist() == [1.0, 0.0, 1.0]
+    assert not np.shares_memory(weights, given)
+
+
+def test_check_weights_makes_equal_weights_one():
+    assert check_weights([7.0, 7.0, 7.0], 3).tolist() == [1.0] * 3
+    assert check_weights([0.3, 0.0, 0.3], 3).tolist() == [1.0, 0.0, 1.0]
+    assert check_weights([2.0, 4.0, 0.0], 3).tolist() == [2.0, 4.0, 0.0]

@@ -92,6 +92,7 @@ def test_options_reach_the_fit(array):
         transform="sqrt",
         baseline="additive",
         n_solutions=2,
+        rtol=1e-6,
         exact="off",
         random_state=np.random.RandomState(1),
         callback=lambda word, progress: words.append(word),

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor.arrays import AnyArray, FloatArray, Shape
+from intensor.checks import check_weights
 from intensor.errors import SettingError, ShapeError
 from intensor.model.model import Model
 from intensor.solver.result import Result, Status
@@ -135,9 +136,7 @@ def verify(
     if sample_weight is None:
         importance = np.ones(numbers.size)
     else:
-        importance = np.asarray(sample_weight, dtype=np.float64)
-        if importance.shape != numbers.shape:
-            raise ShapeError(f"sample_weight has shape {importance.shape}, not {numbers.shape}")
+        importance = check_weights(sample_weight, numbers.size)
     kept = importance > 0.0
     cells, numbers, importance = cells[kept], numbers[kept], importance[kept]
     data = _group(cells, numbers, importance)
@@ -257,6 +256,9 @@ def _check_bound(result: Result, data: _Data, effort: float) -> tuple[float, Che
     if witness is None:
         message = f"{claimed:.12g} exceeds the variance within cells and comes without a witness"
         return data.within, Check(name="bound", passed=False, message=message)
+    if witness.shape != result.model.shape:
+        message = f"the witness has shape {witness.shape}, the model {result.model.shape}"
+        return data.within, Check(name="bound", passed=False, message=message)
     needed = _enumeration_effort(witness, data)
     if needed > effort:
         message = (
@@ -264,7 +266,7 @@ def _check_bound(result: Result, data: _Data, effort: float) -> tuple[float, Che
             f"{needed:.2g} additions, allowed are {effort:.2g} (raise effort to allow more)"
         )
         return data.within, Check(name="bound", passed=None, message=message)
-    found = max(data.within, _recompute_bound(witness, data, signed=result.model.signed))
+    found = max(data.within, _recompute_bound(witness, result.model, data))
     message = f"claimed {claimed:.12g}, recomputed {found:.12g} by trying every vertex"
     return found, Check(name="bound", passed=bool(found >= claimed - slack), message=message)
 
@@ -275,7 +277,7 @@ def _enumeration_effort(model: Model, data: _Data) -> float:
     return 2.0 ** min(digits, 1000) * data.means.size * longest
 
 
-def _recompute_bound(witness: Model, data: _Data, *, signed: bool) -> float:
+def _recompute_bound(witness: Model, model: Model, data: _Data) -> float:
     """Return what the gradient at the witness proves, with the best length of step.
 
     For any h >= 0 and any z of the polytope, ``sum w (z - y)^2`` is at least
@@ -283,9 +285,10 @@ def _recompute_bound(witness: Model, data: _Data, *, signed: bool) -> float:
     shares, y the means and c the gradient; the best h makes it ``a^2 / (4 r)``.
     """
     gradient = 2.0 * data.shares * (_evaluate(witness, data.cells) - data.means)
-    cheapest = witness.radius * min(
-        _cheapest_vertex(witness.shape, data.cells, sign * gradient)
-        for sign in ((1.0, -1.0) if signed else (1.0,))
+    # The witness is a point and no more: the polytope is that of the model.
+    cheapest = model.radius * min(
+        _cheapest_vertex(model.shape, data.cells, sign * gradient)
+        for sign in ((1.0, -1.0) if model.signed else (1.0,))
     )
     a = cheapest - math.fsum(gradient * data.means)
     r = math.fsum(gradient**2 / (4.0 * data.shares))

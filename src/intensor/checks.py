@@ -26,6 +26,7 @@ from intensor.errors import (
 
 __all__ = [
     "check_at_least",
+    "check_cells",
     "check_coords",
     "check_positive",
     "check_radius",
@@ -68,22 +69,7 @@ def check_shape(shape: Iterable[int]) -> Shape:
 
 def check_coords(coords: ArrayLike, shape: Iterable[int] | None) -> tuple[IndexArray, Shape]:
     """Return (n, p) coordinates as int64 and the shape, taken from the data when None."""
-    array = _as_array(coords, "coords", CoordinateError)
-    if array.size == 0:
-        raise EmptyDataError(
-            f"coords has shape {array.shape}: there is no observation; "
-            "give at least one (cell, value) pair"
-        )
-    if array.ndim != 2:
-        raise CoordinateError(
-            f"coords has {array.ndim} dimension(s), shape {array.shape}; expected an (n, p) array "
-            "with a row per observation and a column per mode"
-        )
-    if array.dtype.kind not in "iu":
-        raise CoordinateError(
-            f"coords has dtype {array.dtype}; expected integers counted from 0 "
-            "(encode labels first, or convert whole numbers with coords.astype(int))"
-        )
+    array = _cells(coords)
     known = None if shape is None else check_shape(shape)
     if known is not None and len(known) != array.shape[1]:
         raise CoordinateError(
@@ -104,6 +90,46 @@ def check_coords(coords: ArrayLike, shape: Iterable[int] | None) -> tuple[IndexA
             )
     found = check_shape(high + 1 for high in highest.tolist()) if known is None else known
     return array.astype(np.int64, copy=False), found
+
+
+def check_cells(coords: ArrayLike, n_modes: int) -> IndexArray:
+    """Return (n, p) integers to predict for: any index from -1, which stands for not known."""
+    array = _cells(coords)
+    if array.shape[1] != n_modes:
+        raise CoordinateError(
+            f"coords has {array.shape[1]} column(s) and the model {n_modes} mode(s); "
+            "expected a column per mode"
+        )
+    if array.min() < -1:
+        row, mode = (int(place) for place in np.argwhere(array < -1)[0])
+        raise CoordinateError(
+            f"coords[{row}, {mode}] is {array[row, mode]}; indices count from 0 (and -1 stands "
+            "for one that is not known)"
+        )
+    largest = min(MOST_INDICES, int(np.iinfo(array.dtype).max))
+    result: IndexArray = np.minimum(array, largest).astype(np.int64, copy=False)
+    return result
+
+
+def _cells(coords: ArrayLike) -> Any:
+    """Return (n, p) integers, of any size."""
+    array = _as_array(coords, "coords", CoordinateError)
+    if array.size == 0:
+        raise EmptyDataError(
+            f"coords has shape {array.shape}: there is no observation; "
+            "give at least one (cell, value) pair"
+        )
+    if array.ndim != 2:
+        raise CoordinateError(
+            f"coords has {array.ndim} dimension(s), shape {array.shape}; expected an (n, p) array "
+            "with a row per observation and a column per mode"
+        )
+    if array.dtype.kind not in "iu":
+        raise CoordinateError(
+            f"coords has dtype {array.dtype}; expected integers counted from 0 "
+            "(encode labels first, or convert whole numbers with coords.astype(int))"
+        )
+    return array
 
 
 def check_values(values: ArrayLike, n: int, *, allow_negative: bool) -> FloatArray:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from intensor import errors
-from intensor.data.observations import Observations, observe
+from intensor.data.observations import Observations, cell_numbers, observe
 
 
 def by_dict(coords, values):
@@ -227,3 +227,110 @@ def test_observations_are_frozen():
     assert isinstance(found, Observations)
     with pytest.raises(AttributeError):
         found.n = 3
+
+
+# --- sample weights
+
+
+def drawn(n=60, shape=(4, 3, 2)):
+    rng = np.random.default_rng(n)
+    coords = np.stack([rng.integers(0, length, n) for length in shape], axis=1)
+    return coords, rng.uniform(0.0, 10.0, n)
+
+
+def same(first, second, rel=1e-12):
+    assert cells_of(first) == cells_of(second)
+    np.testing.assert_allclose(first.cell_shares(), second.cell_shares(), rtol=rel)
+    np.testing.assert_allclose(first.means, second.means, rtol=rel)
+    assert first.within == pytest.approx(second.within, rel=1e-9)
+    assert first.mean_square == pytest.approx(second.mean_square, rel=rel)
+
+
+def test_whole_weights_are_repeats():
+    coords, values = drawn()
+    weights = np.random.default_rng(0).integers(0, 5, 60)
+    found = observe(coords, values, sample_weight=weights, shape=(4, 3, 2))
+    rows = np.repeat(np.arange(60), weights)
+    again = observe(coords[rows], values[rows], shape=(4, 3, 2))
+    same(found, again)
+    assert found.counts.tolist() == again.counts.tolist()
+    assert found.n == again.n == weights.sum()
+    assert found.shares is None
+
+
+def test_other_weights_against_a_dictionary():
+    coords, values = drawn()
+    weights = np.random.default_rng(0).uniform(0.1, 3.0, 60)
+    found = observe(coords, values, sample_weight=weights)
+    total = math.fsum(weights)
+    rows = {}
+    for row, cell in enumerate(coords.tolist()):
+        rows.setdefault(tuple(cell), []).append(row)
+    within = 0.0
+    for place, cell in enumerate(sorted(rows)):
+        mine = rows[cell]
+        mean = np.average(values[mine], weights=weights[mine])
+        within += math.fsum(weights[mine] * (values[mine] - mean) ** 2)
+        assert found.means[place] == pytest.approx(mean, rel=1e-13)
+        assert found.cell_shares()[place] == pytest.approx(math.fsum(weights[mine]) / total)
+        assert found.counts[place] == len(mine)
+    assert cells_of(found) == sorted(rows)
+    assert found.n == 60
+    assert found.within == pytest.approx(within / total, rel=1e-10)
+    assert found.mean_square == pytest.approx(np.average(values**2, weights=weights))
+    assert found.cell_shares().sum() == pytest.approx(1.0, rel=1e-14)
+
+
+@pytest.mark.parametrize("factor", [1e-40, 0.37, 3.0, 1e40])
+def test_only_the_proportions_of_weights_count(factor):
+    coords, values = drawn()
+    weights = np.random.default_rng(0).integers(1, 5, 60).astype(float)
+    same(
+        observe(coords, values, sample_weight=weights),
+        observe(coords, values, sample_weight=factor * weights),
+    )
+
+
+@pytest.mark.parametrize("weight", [1, 5, 0.1, 1e-70, 1e69, True])
+def test_equal_weights_are_none(weight):
+    coords, values = drawn()
+    found = observe(coords, values, sample_weight=np.full(60, weight))
+    plain = observe(coords, values)
+    assert found.counts.tolist() == plain.counts.tolist()
+    assert found.means.tolist() == plain.means.tolist()
+    assert found.within == pytest.approx(plain.within, rel=1e-12)
+    assert found.shares is None
+
+
+def test_a_weight_of_zero_leaves_a_row_out_but_not_its_index():
+    coords, values = [[0, 0], [3, 1], [0, 0]], [1.0, 1e9, 3.0]
+    found = observe(coords, values, sample_weight=[2.0, 0.0, 2.0])
+    assert cells_of(found) == [(0, 0)]
+    assert found.means.tolist() == [2.0]
+    assert (found.n, found.shape, found.mean_square) == (2, (4, 2), 5.0)
+
+
+def test_weights_beyond_counting_become_shares():
+    found = observe([[0], [1]], [1.0, 2.0], sample_weight=[2.0**60, 2.0**61])
+    np.testing.assert_allclose(found.cell_shares(), [1 / 3, 2 / 3])
+    assert found.counts.tolist() == [1, 1]
+    assert found.shares is not None
+
+
+@pytest.mark.parametrize("count", [2, 3, 29, 1000])
+def test_equal_values_with_weights_hardly_vary(count):
+    weights = np.random.default_rng(count).uniform(0.1, 5.0, count)
+    found = observe(np.zeros((count, 2), dtype=int), np.full(count, 0.1), sample_weight=weights)
+    assert found.means[0] == pytest.approx(0.1, rel=1e-15)
+    assert found.within <= 1e-32
+
+
+def test_cell_numbers_are_those_of_the_sorted_cells():
+    coords, values = drawn()
+    numbers = cell_numbers(coords, (4, 3, 2))
+    found = observe(coords, values, shape=(4, 3, 2))
+    listed = np.stack(found.coords, axis=1)
+    assert np.array_equal(listed[numbers], coords)
+    assert numbers.max() + 1 == found.n_cells
+    long = np.array([[2**30, 2**30, 5], [0, 0, 0], [2**30, 2**30, 5]])
+    assert cell_numbers(long, (2**30 + 1, 2**30 + 1, 2**10)).tolist() == [1, 0, 1]

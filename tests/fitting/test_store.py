@@ -46,8 +46,11 @@ def plain(data):
 
 @pytest.fixture(scope="module")
 def rich(data):
-    options = check_options(transform="sqrt", baseline="additive", n_solutions=2, n_radii=3)
-    return fit(data.coords, data.values, options, shape=data.shape)
+    words = {"transform": "sqrt", "baseline": "additive", "n_solutions": 2, "n_radii": 3}
+    options = check_options(**words, rtol=1e-6)
+    found = fit(data.coords, data.values, options, shape=data.shape)
+    steps = ((0.25, 0.5), (0.1, 0.4))
+    return replace(found, validation=replace(found.validation, approach=steps))
 
 
 @pytest.fixture(params=["plain", "rich"])
@@ -86,13 +89,14 @@ def test_everything_comes_back(fitted, data, tmp_path):
 
 def test_the_validation_comes_back(rich, tmp_path):
     back = load(saved(rich, tmp_path)).validation
-    for name in ("metric", "folds", "held_out", "chosen", "single", "averaged"):
+    for name in ("metric", "folds", "held_out", "chosen", "approach", "single", "averaged"):
         assert getattr(back, name) == getattr(rich.validation, name)
     assert back.averaged is not None
     assert len(back.paths) == len(rich.validation.paths)
     for one, other in zip(back.paths, rich.validation.paths, strict=True):
         assert (one.transform, one.baseline, one.metric) == ("sqrt", "additive", "rmse")
-        for name in ("radii", "errors", "objectives", "boxes", "seconds"):
+        assert one.sampled is other.sampled is False
+        for name in ("radii", "errors", "objectives", "boxes", "noise", "seconds"):
             assert np.array_equal(getattr(one, name), getattr(other, name))
 
 

@@ -49,6 +49,7 @@ def _validation(validation: Validation) -> dict[str, Any]:
         "folds": validation.folds,
         "held_out": validation.held_out,
         "error": validation.path.error,
+        "approach": [{"gap": gap, "error": error} for gap, error in validation.approach],
         "single": validation.single,
         "averaged": validation.averaged,
         "chosen": validation.chosen,
@@ -56,6 +57,7 @@ def _validation(validation: Validation) -> dict[str, Any]:
             {
                 "transform": path.transform,
                 "baseline": path.baseline,
+                "sampled": path.sampled,
                 "radii": path.radii,
                 "errors": path.errors,
                 "objectives": path.objectives,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,6 +61,8 @@ class Labels:
     def decode(self, coords: ArrayLike) -> tuple[AnyArray, ...]:
         """Return the labels of (n, p) indices, mode by mode."""
         cells = np.asarray(coords)
+        if cells.size and cells.min() < 0:
+            raise LabelError("an index is below 0: it has no label")
         return tuple(known[cells[:, mode]] for mode, known in enumerate(self.indices))
 
 
@@ -121,11 +124,19 @@ def as_labels(column: ArrayLike) -> AnyArray:
 
 def _is_missing(label: Any) -> bool:
     """Say whether a label is None or one of the things that are not equal to themselves."""
-    return label is None or bool(label != label)  # noqa: PLR0124  (NaN, NaT, NA)
+    try:
+        return label is None or bool(label != label)  # noqa: PLR0124  (NaN and NaT)
+    except TypeError:  # the NA of pandas will not say
+        return True
 
 
 def look_up(known: AnyArray, column: AnyArray) -> IndexArray:
     """Return the place of each entry among the known labels, -1 for those that are not."""
+    if known.size == 0:
+        return np.full(column.size, -1, dtype=np.int64)
+    if known.dtype.kind == "M" and column.dtype == object:
+        with contextlib.suppress(ValueError, TypeError):
+            column = column.astype(known.dtype)
     if known.dtype == object or column.dtype.kind not in "biufmM":
         places = {label: place for place, label in enumerate(known.tolist())}
         codes = (places.get(label, -1) for label in column.tolist())

@@ -14,10 +14,10 @@ from intensor.data.labels import Labels, number_labels
 from intensor.fitting.averaging import average_models, average_results
 from intensor.fitting.metrics import measure
 from intensor.fitting.options import Options, Scale
-from intensor.fitting.path import walk
+from intensor.fitting.path import RadiusPath, approach, walk
 from intensor.fitting.preparation import Prepared, prepare
 from intensor.fitting.record import Fit, Validation
-from intensor.fitting.samples import Samples, splits
+from intensor.fitting.samples import Samples, sample, splits
 from intensor.model.model import Model
 from intensor.oracles.cascade import exact_oracle
 from intensor.solver.loop import run
@@ -25,16 +25,17 @@ from intensor.solver.result import Progress, Result
 
 __all__ = ["Watch", "fit"]
 
-CLOSE = 0.05
-"""Share of the mean squared error on held-out cells that the gap may have with ``rtol="auto"``:
-what is left to gain on the observations is then small beside what the predictions miss anyway."""
 LEAST_RTOL = 1e-9
 """The gap that is small enough even where held-out cells are predicted perfectly."""
-WALKING, AVERAGING = 0.5, 0.4
-"""Shares of the time that is left for choosing a radius, and then for measuring averages."""
+TOLD = 20
+"""Held-out cells from which on they are asked how close a fit should be."""
+SCOUTED = 1 << 14
+"""Observations that are enough to choose between scales; the radius is then chosen on all."""
+WALKING, APPROACHING, AVERAGING = 0.4, 0.3, 0.4
+"""Shares of the time that is left: for the radius, then the gap, then what averaging gains."""
 Watch = Callable[[str, Progress], bool | None]
 """Called with a word on what is being done ("radius 3.2", "fit", "fit 2 of 4") and the progress
-of that solve; returning False ends it there, with the best so far."""
+of that solve; returning False ends the fit, with the best so far."""
 
 
 def fit(
@@ -65,6 +66,8 @@ def fit(
     numbers = check_values(values, cells.shape[0], allow_negative=False)
     weights = None if sample_weight is None else check_weights(sample_weight, numbers.size)
     samples = Samples(coords=cells, values=numbers, weights=weights, shape=lengths)
+    if weights is not None and not weights.all():
+        samples = samples.part(weights > 0.0)
     with listen_for_interrupt(budget):
         return _Fitting(samples, options, budget, watch).fit(labels or number_labels(lengths))
 
@@ -80,6 +83,8 @@ class _Fitting:
         self._budget = budget
         self._watch = watch
         self._walked: Model | None = None
+        self._choosing = Budget(within=budget)
+        self._enough = False
 
     def fit(self, labels: Labels) -> Fit:
         options = self._options
@@ -100,7 +105,10 @@ class _Fitting:
             means = prepared.observations.means
             warn_above_radius(np.abs(means) if prepared.signed else means, options.radius)
         results = self._solve_all(
-            prepared, radius or prepared.largest, _noise(validation), Budget(within=self._budget)
+            prepared,
+            radius or prepared.largest,
+            None if validation is None else validation.tolerance,
+            Budget(within=self._budget),
         )
         result = average_results(results, prepared.observations)
         return Fit(
@@ -113,27 +121,59 @@ class _Fitting:
         )
 
     def _validate(self, pairs: list[tuple[Samples, Samples]]) -> tuple[Scale, float, Validation]:
-        """Walk a path for every scale, take the best, and measure what averaging gains."""
+        """Choose scale and radius, and measure what averaging gains."""
         options = self._options
         whole = self._part(WALKING)
-        walked = []
-        for place, scale in enumerate(options.scales):
-            left = len(options.scales) - place
-            budget = Budget(whole.remaining / left, within=self._budget)
-            walked.append(walk(pairs, scale, options, budget=budget, watch=self._watch_path(scale)))
-        paths = [path for path, _ in walked]
-        chosen = int(np.argmin([path.error for path in paths]))
-        scale, self._walked = options.scales[chosen], walked[chosen][1]
+        scales = options.scales
+        scouted: list[RadiusPath] = []
+        if len(scales) > 1 and len(pairs[0][0]) > SCOUTED:
+            seed = options.solver.seed
+            training, held = (sample(part, SCOUTED, seed=seed) for part in pairs[0])
+            half = Budget(0.5 * whole.remaining, within=whole)
+            scouted = [
+                replace(path, sampled=True)
+                for path, _ in self._walk_all([(training, held)], scales, half)
+            ]
+            scales = (scales[int(np.argmin([path.error for path in scouted]))],)
+        walked = self._walk_all(pairs, scales, whole)
+        best = int(np.argmin([path.error for path, _ in walked]))
+        scale, self._walked = scales[best], walked[best][1]
         validation = Validation(
             metric=options.metric,
             folds=len(pairs),
             held_out=float(np.mean([len(held) for _, held in pairs])),
-            paths=tuple(paths),
-            chosen=chosen,
+            paths=(*scouted, *(path for path, _ in walked)),
+            chosen=len(scouted) + best,
         )
+        if options.adaptive and sum(held.n_cells for _, held in pairs) >= TOLD:
+            validation = replace(
+                validation,
+                approach=approach(
+                    pairs,
+                    scale,
+                    options,
+                    validation.path,
+                    budget=self._part(APPROACHING),
+                    watch=self._watch_path(scale),
+                ),
+            )
         if options.n_solutions > 1:
             validation = self._measure_averaging(pairs, scale, validation)
-        return scale, paths[chosen].radius, validation
+        return scale, validation.path.radius, validation
+
+    def _walk_all(
+        self,
+        pairs: list[tuple[Samples, Samples]],
+        scales: tuple[Scale, ...],
+        whole: Budget,
+    ) -> list[tuple[RadiusPath, Model]]:
+        """Walk a path for every scale, with an even share of the time each."""
+        walked = []
+        for place, scale in enumerate(scales):
+            budget = Budget(whole.remaining / (len(scales) - place), within=whole)
+            watch = self._watch_path(scale)
+            walked.append(walk(pairs, scale, self._options, budget=budget, watch=watch))
+        return walked
 
     def _measure_averaging(
         self, pairs: list[tuple[Samples, Samples]], scale: Scale, validation: Validation
@@ -143,9 +183,9 @@ class _Fitting:
         whole = self._part(AVERAGING)
         for place, (training, held) in enumerate(pairs):
             prepared = prepare(training, scale)
-            budget = Budget(whole.remaining / (len(pairs) - place), within=self._budget)
+            budget = Budget(whole.remaining / (len(pairs) - place), within=whole)
             results = self._solve_all(
-                prepared, validation.path.radius, _noise(validation), budget, "validation, "
+                prepared, validation.path.radius, validation.tolerance, budget, "validation, "
             )
             models = [result.model for result in results]
 
@@ -159,10 +199,15 @@ class _Fitting:
 
     def _part(self, share: float) -> Budget:
         """Return a share of the time that is left."""
-        return Budget(share * self._budget.remaining, within=self._budget)
+        return Budget(share * self._budget.remaining, within=self._choosing)
 
     def _solve_all(
-        self, prepared: Prepared, radius: float, noise: float, whole: Budget, word: str = ""
+        self,
+        prepared: Prepared,
+        radius: float,
+        tolerance: float | None,
+        whole: Budget,
+        word: str = "",
     ) -> list[Result]:
         """Solve once per seed."""
         options = self._options
@@ -174,14 +219,14 @@ class _Fitting:
             time_limit=options.solver.time_limit,
         )
         solver = replace(options.solver, radius=radius, signed=prepared.signed)
-        if options.adaptive and noise > 0.0:
-            solver = replace(solver, rtol=LEAST_RTOL, tol=max(solver.tol, CLOSE * noise))
+        if tolerance is not None:
+            solver = replace(solver, rtol=LEAST_RTOL, tol=max(solver.tol, tolerance))
         results: list[Result] = []
         for place in range(options.n_solutions):
-            if results and whole.spent:
+            if results and (whole.spent or self._enough):
                 break
             many = options.n_solutions > 1
-            late = whole.spent  # the walk was stopped: go on from where it was, and no further
+            late = whole.spent or self._enough  # go on from where the walk was, and no further
             results.append(
                 run(
                     prepared.observations,
@@ -201,15 +246,15 @@ class _Fitting:
         several = len(self._options.scales) > 1
 
         def watch(word: str, progress: Progress) -> bool:
-            told = f"{scale.name}, {word}" if several else word
-            return self._watch is None or self._watch(told, progress) is not False
+            return self._tell(f"{scale.name}, {word}" if several else word, progress)
 
         return watch
 
     def _watching(self, word: str) -> Callable[[Progress], bool]:
-        return lambda progress: self._watch is None or self._watch(word, progress) is not False
+        return lambda progress: self._tell(word, progress)
 
-
-def _noise(validation: Validation | None) -> float:
-    """Return the mean squared error on held-out cells, in the fitted scale, if it is known."""
-    return 0.0 if validation is None else float(validation.path.noise[validation.path.best])
+    def _tell(self, word: str, progress: Progress) -> bool:
+        """Pass the progress on; when told to stop, end all choosing too."""
+        if self._watch is not None and self._watch(word, progress) is False:
+            self._enough = self._choosing.interrupted = True
+        return not self._enough

@@ -11,6 +11,7 @@ from intensor.checks import check_at_least, check_radius
 from intensor.errors import SettingError
 from intensor.fitting.metrics import METRICS
 from intensor.model.transform import TRANSFORMS, Transform, find_transform
+from intensor.oracles.cascade import EXACT_CHOICES
 from intensor.solver.settings import Settings, check_settings
 from intensor.solver.variants import find_version
 
@@ -95,9 +96,12 @@ def check_options(
 ) -> Options:
     """Return options that are in range, or raise what is wrong with them."""
     find_version(version)
-    if scoring not in METRICS:
+    if not isinstance(scoring, str) or scoring not in METRICS:
         names = ", ".join(repr(name) for name in METRICS)
         raise SettingError(f"scoring is {scoring!r}; expected one of {names}")
+    if exact not in EXACT_CHOICES:
+        names = ", ".join(repr(name) for name in EXACT_CHOICES)
+        raise SettingError(f"exact is {exact!r}; expected one of {names}")
     if baseline not in (*BASELINES, AUTO):
         raise SettingError(f"baseline is {baseline!r}; expected 'none', 'additive' or 'auto'")
     additive = [False, True] if baseline == AUTO else [baseline == "additive"]

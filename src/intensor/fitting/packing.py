@@ -101,10 +101,18 @@ def _pack_validation(validation: Validation | None) -> dict[str, Any] | None:
         "folds": int(validation.folds),
         "held_out": _plain(validation.held_out),
         "chosen": int(validation.chosen),
+        "approach": [
+            {"gap": _plain(gap), "error": _plain(error)} for gap, error in validation.approach
+        ],
         "single": None if validation.single is None else _plain(validation.single),
         "averaged": None if validation.averaged is None else _plain(validation.averaged),
         "paths": [
-            {"transform": walk.transform, "baseline": walk.baseline, "metric": walk.metric}
+            {
+                "transform": walk.transform,
+                "baseline": walk.baseline,
+                "metric": walk.metric,
+                "sampled": bool(walk.sampled),
+            }
             for walk in validation.paths
         ],
     }

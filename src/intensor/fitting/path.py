@@ -18,11 +18,12 @@ from intensor.fitting.preparation import prepare
 from intensor.fitting.samples import Samples
 from intensor.model.model import Model
 from intensor.oracles.cascade import exact_oracle
-from intensor.solver.fast import FastEngine
+from intensor.solver.fast import UNPROVABLE, FastEngine
 from intensor.solver.loop import drive
 from intensor.solver.result import Progress
+from intensor.solver.settings import Settings
 
-__all__ = ["RadiusPath", "walk"]
+__all__ = ["CLOSER", "NEARLY", "RadiusPath", "approach", "walk"]
 
 RATIO = 2.0**0.25
 """From one radius to the next."""
@@ -37,8 +38,12 @@ PATIENCE = 3
 is clearly worse."""
 WORTH = 1e-3
 """Share of the error that counts as better."""
+NEARLY = 0.01
+"""Share of the least error by which that of a smaller radius may exceed it."""
 WORSE = 0.02
 """Share of the error that counts as clearly worse."""
+CLOSER = (0.5, 0.25, 0.1, 0.05, 0.02)
+"""Gaps to stop a fit at, as shares of the mean squared error on held-out cells."""
 SLACK = 1e-3
 """Share of the radius that must stay unused for it to bind no longer."""
 
@@ -65,6 +70,9 @@ class RadiusPath:
         (m,) mean squared error on the held-out cells in the fitted scale, mean of the folds.
     seconds
         (m,) since the walk began.
+    sampled
+        Whether it was walked on a sample of the training cells, to choose a scale only: its
+        errors compare with those of other such paths.
     """
 
     transform: str
@@ -76,20 +84,25 @@ class RadiusPath:
     boxes: FloatArray
     noise: FloatArray
     seconds: FloatArray
+    sampled: bool = False
 
     @property
     def best(self) -> int:
-        """Place of the least error, the smallest radius among equals."""
-        return int(np.argmin(self.errors))
+        """Place of the radius to take: the smallest whose error is nearly the least.
+
+        A larger one costs boxes and time, and a difference of a hundredth is hardly more than
+        the choice of the held-out cells.
+        """
+        return int(np.argmax(self.errors <= (1.0 + NEARLY) * self.errors.min()))
 
     @property
     def radius(self) -> float:
-        """The radius of the least error."""
+        """The radius to take."""
         return float(self.radii[self.best])
 
     @property
     def error(self) -> float:
-        """The least error."""
+        """Its error."""
         return float(self.errors[self.best])
 
     def __len__(self) -> int:
@@ -109,22 +122,45 @@ class _Fold:
 
     def walk_to(self, radius: float, budget: Budget, watch: Callable[[Progress], bool]) -> float:
         """Fit at a radius, roughly, and return the error on the held-out cells."""
-        options, observations = self._options, self.prepared.observations
         settings = replace(
-            options.solver, radius=radius, signed=self.prepared.signed, max_iterations=None
+            self._options.solver, radius=radius, signed=self.prepared.signed, max_iterations=None
         )
+        if self._engine is not None:
+            self._engine.rescale(settings)
+        return self._improve(settings, ROUGH, NOISE * self.noise, budget, watch)
+
+    def approach(
+        self, radius: float, gap: float, budget: Budget, watch: Callable[[Progress], bool]
+    ) -> float:
+        """Fit at a radius with a gap as the tolerance; return the held-out error."""
+        settings = replace(
+            self._options.solver, radius=radius, signed=self.prepared.signed, max_iterations=None
+        )
+        settings = replace(settings, tol=gap, rtol=0.0)
+        if self._engine is not None:
+            self._engine.rescale(settings)
+        return self._improve(settings, 0.0, UNPROVABLE * gap, budget, watch)
+
+    def _improve(
+        self,
+        settings: Settings,
+        share: float,
+        gap: float,
+        budget: Budget,
+        watch: Callable[[Progress], bool],
+    ) -> float:
+        """Go on until a vertex gains less than a share of the error, or less than a gap."""
+        observations = self.prepared.observations
         if self._engine is None:
             oracle = exact_oracle(
                 "off", observations, patient=False, threads=settings.threads, time_limit=None
             )
             self._engine = FastEngine(observations, exact=oracle, settings=settings)
-        else:
-            self._engine.rescale(settings)
 
         def go_on(progress: Progress) -> bool:
-            error = max(ROUGH * (progress.objective - observations.within), NOISE * self.noise)
-            rough = progress.step == "separation" and progress.pricing_gap <= error
-            return watch(progress) and not rough
+            small = max(share * (progress.objective - observations.within), gap)
+            enough = progress.step == "separation" and progress.pricing_gap <= small
+            return watch(progress) and not enough
 
         result = drive(
             self._engine,
@@ -136,12 +172,11 @@ class _Fold:
         )
         self.model, self.objective = result.model, result.objective
         predictor = self.prepared.predictor(self.model)
-        predicted = predictor.predict(self.held.coords, unseen="mean")
-        transform = predictor.transform
-        self.noise = float(
-            np.mean((transform.apply(predicted) - transform.apply(self.held.values)) ** 2)
-        )
-        return measure(options.metric, self.held.values, predicted, self.held.weights)
+        fitted = predictor.fitted(self.held.coords, unseen="mean")
+        error = fitted - predictor.transform.apply(self.held.values)
+        self.noise = float(np.average(error**2, weights=self.held.weights))
+        predicted = predictor.transform.undo(fitted)
+        return measure(self._options.metric, self.held.values, predicted, self.held.weights)
 
     def close(self) -> None:
         if self._engine is not None:
@@ -168,7 +203,7 @@ def walk(
 
     Returns
     -------
-    The path, and the first fold's model of its best radius.
+    The path, and the first fold's model of a radius that is about the best.
     """
     with contextlib.ExitStack() as stack:
         folds = [
@@ -177,7 +212,7 @@ def walk(
         ]
         rows: list[tuple[float, ...]] = []
         least, since = math.inf, 0
-        best: Model | None = None
+        best, taken = None, math.inf
         for place, radius in enumerate(_radii(folds, options)):
             watch_here = partial(watch, f"radius {radius:.4g}")
             errors = [fold.walk_to(radius, budget, watch_here) for fold in folds]
@@ -195,8 +230,9 @@ def walk(
                 )
             )
             since = 0 if error < (1.0 - WORTH) * least else since + 1
-            if best is None or error < least:
-                least, best = error, folds[0].model
+            if best is None or error < (1.0 - NEARLY) * taken:
+                best, taken = folds[0].model, error
+            least = min(least, error)
             enough = since >= PATIENCE - (error > (1.0 + WORSE) * least)
             if budget.spent or enough or not any(map(_binds, folds)):
                 break
@@ -214,6 +250,42 @@ def walk(
         seconds=seconds,
     )
     return path, best
+
+
+def approach(
+    pairs: Sequence[tuple[Samples, Samples]],
+    scale: Scale,
+    options: Options,
+    path: RadiusPath,
+    *,
+    budget: Budget,
+    watch: Callable[[str, Progress], bool],
+) -> tuple[tuple[float, float], ...]:
+    """Fit at the radius of a path ever more closely, and say what each step is worth.
+
+    On noisy data a fit can be too close: the last boxes follow the noise. So the gap at which
+    to stop is chosen like the radius is, by what held-out cells say.
+
+    Returns
+    -------
+    Pairs of a gap, in the fitted scale, and the error on held-out cells, mean of the folds.
+    """
+    noise, radius = float(path.noise[path.best]), path.radius
+    steps: list[tuple[float, float]] = []
+    with contextlib.ExitStack() as stack:
+        folds = [
+            stack.enter_context(contextlib.closing(_Fold(training, held, scale, options)))
+            for training, held in pairs
+        ]
+        for share in CLOSER:
+            watch_here = partial(watch, f"gap {share * noise:.3g}")
+            errors = [fold.approach(radius, share * noise, budget, watch_here) for fold in folds]
+            if budget.spent and steps:
+                break
+            steps.append((share * noise, float(np.mean(errors))))
+            if budget.spent or steps[-1][1] > (1.0 + WORSE) * min(error for _, error in steps):
+                break
+    return tuple(steps)
 
 
 def _radii(folds: Sequence[_Fold], options: Options) -> Iterator[float]:

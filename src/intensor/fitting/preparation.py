@@ -58,6 +58,8 @@ class Prepared:
 
 def prepare(samples: Samples, scale: Scale) -> Prepared:
     """Transform the values and take main effects out, if the scale says so."""
+    if samples.weights is not None and not samples.weights.all():
+        samples = samples.part(samples.weights > 0.0)
     transform = scale.transform
     fitted = transform.apply(samples.values)
     if fitted.min() < 0.0 and not scale.additive:

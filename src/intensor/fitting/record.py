@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor.arrays import FloatArray, Shape
 from intensor.certificate import Verification, verify
+from intensor.checks import check_coords, check_values
 from intensor.data.labels import Labels
-from intensor.fitting.path import RadiusPath
+from intensor.fitting.path import NEARLY, RadiusPath
 from intensor.model.model import Model
 from intensor.model.predictor import Predictor
 from intensor.solver.result import Result, Status
@@ -33,6 +33,10 @@ class Validation:
         One path of radii per scale that was tried.
     chosen
         Place of the path whose scale was taken.
+    approach
+        Pairs of a gap and the error of a fit that stops at it, at the chosen radius, for
+        ``rtol="auto"``: the first that is nearly the best is the tolerance. Gaps are in the
+        fitted scale.
     single, averaged
         Error of one solution and of the average of ``n_solutions`` at the chosen radius; None
         when a single solution was asked for.
@@ -43,6 +47,7 @@ class Validation:
     held_out: float
     paths: tuple[RadiusPath, ...]
     chosen: int
+    approach: tuple[tuple[float, float], ...] = ()
     single: float | None = None
     averaged: float | None = None
 
@@ -50,6 +55,14 @@ class Validation:
     def path(self) -> RadiusPath:
         """The path of the scale that was taken."""
         return self.paths[self.chosen]
+
+    @property
+    def tolerance(self) -> float | None:
+        """The largest gap whose error is nearly the least; None when none was tried."""
+        if not self.approach:
+            return None
+        least = min(error for _, error in self.approach)
+        return next(gap for gap, error in self.approach if error <= (1.0 + NEARLY) * least)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -135,8 +148,9 @@ class Fit:
         effort: float = 5e9,
     ) -> Verification:
         """Recompute the certificate from the observations, by other means than the solver's."""
-        cells = np.asarray(coords, dtype=np.int64)
-        targets = self.predictor.residual_targets(cells, np.asarray(values, dtype=np.float64))
+        cells, _ = check_coords(coords, self.shape)
+        numbers = check_values(values, len(cells), allow_negative=True)
+        targets = self.predictor.residual_targets(cells, numbers)
         return verify(self.result, cells, targets, sample_weight=sample_weight, effort=effort)
 
     def save(self, path: Any) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.data.observations import cell_numbers
 
-__all__ = ["Samples", "splits"]
+__all__ = ["Samples", "sample", "splits"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,6 +37,11 @@ class Samples:
     def __len__(self) -> int:
         return int(self.values.size)
 
+    @property
+    def n_cells(self) -> int:
+        """Number of distinct cells."""
+        return int(cell_numbers(self.coords, self.shape).max()) + 1
+
     def part(self, rows: AnyArray) -> Samples:
         """Return some of the rows."""
         return Samples(
@@ -45,6 +50,17 @@ class Samples:
             weights=None if self.weights is None else self.weights[rows],
             shape=self.shape,
         )
+
+
+def sample(samples: Samples, most: int, *, seed: int) -> Samples:
+    """Return the observations of some cells chosen at random, about ``most`` in number."""
+    if len(samples) <= most:
+        return samples
+    numbers = cell_numbers(samples.coords, samples.shape)
+    n_cells = int(numbers.max()) + 1
+    kept = np.random.default_rng([seed, 2]).random(n_cells) < most / len(samples)
+    rows = kept[numbers]
+    return samples.part(rows) if rows.any() else samples
 
 
 def splits(

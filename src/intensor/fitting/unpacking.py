@@ -206,6 +206,7 @@ class _Entries:
                 transform=_get(walk, "transform", str),
                 baseline=_get(walk, "baseline", str),
                 metric=_get(walk, "metric", str),
+                sampled=_get(walk, "sampled", bool),
                 **self._path(place),
             )
             for place, walk in enumerate(_get(header, "paths", list))
@@ -219,6 +220,10 @@ class _Entries:
             held_out=_number(header, "held_out"),
             paths=tuple(paths),
             chosen=chosen,
+            approach=tuple(
+                (_number(step, "gap"), _number(step, "error"))
+                for step in _get(header, "approach", list)
+            ),
             single=None if header.get("single") is None else _number(header, "single"),
             averaged=None if header.get("averaged") is None else _number(header, "averaged"),
         )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape
-from intensor.checks import check_coords
+from intensor.checks import check_cells
 from intensor.errors import SettingError, UnseenIndexError
 from intensor.model.baseline import Baseline
 from intensor.model.model import Model
@@ -19,8 +19,6 @@ __all__ = ["UNSEEN", "Predictor", "index_counts"]
 
 UNSEEN = ("error", "mean")
 """What to do with an index that no observation was made of."""
-UNKNOWN = -1
-"""Index that ``Labels.encode`` gives to a label it does not know."""
 ROWS_AT_ONCE = 1 << 12
 
 
@@ -62,37 +60,34 @@ class Predictor:
             the fitted tensor over the indices of that mode that were observed, each counted as
             often as it was.
         """
+        return self.transform.undo(self.fitted(coords, unseen=unseen))
+
+    def fitted(self, coords: ArrayLike, *, unseen: str = "error") -> FloatArray:
+        """Return predictions in the fitted scale, neither clipped nor transformed back."""
         if unseen not in UNSEEN:
             raise SettingError(f"unseen is {unseen!r}; expected 'error' or 'mean'")
         if getattr(coords, "shape", None) == (0, len(self.shape)):
             return np.empty(0)
-        cells = self._known_cells(coords)
+        given = check_cells(coords, len(self.shape))
+        cells = self._known_cells(given)
         strange = cells < 0
         if not strange.any():
-            return self.transform.undo(self.fitted(cells))
+            return self._evaluate(cells)
         if unseen == "error":
             row, mode = (int(place) for place in np.argwhere(strange)[0])
-            index = int(np.asarray(coords)[row, mode])
             raise UnseenIndexError(
-                f"coords[{row}, {mode}] is {index}, an index of mode {mode} without observations "
-                f"in the fit; {int(strange.any(axis=1).sum())} of {len(cells)} cells have such an "
-                'index (leave them out, or pass unseen="mean" to average over that mode)'
+                f"coords[{row}, {mode}] is {given[row, mode]}, an index of mode {mode} without "
+                f"observations in the fit; {int(strange.any(axis=1).sum())} of {len(cells)} cells "
+                'have such an index (leave them out, or pass unseen="mean" to average over that '
+                "mode)"
             )
         fitted = np.empty(len(cells))
         odd = strange.any(axis=1)
-        fitted[~odd] = self.fitted(cells[~odd])
+        fitted[~odd] = self._evaluate(cells[~odd])
         for start in range(0, int(odd.sum()), ROWS_AT_ONCE):
             rows = np.flatnonzero(odd)[start : start + ROWS_AT_ONCE]
             fitted[rows] = self._averaged(cells[rows])
-        return self.transform.undo(fitted)
-
-    def fitted(self, cells: IndexArray) -> FloatArray:
-        """Return the fitted scale's values of (n, p) cells that are known to be valid."""
-        columns = tuple(cells.T)
-        values = self.model.evaluate(columns) if len(cells) else np.empty(0)
-        if self.baseline is not None and len(cells):
-            values += self.baseline.evaluate(columns)
-        return values
+        return fitted
 
     def residual_targets(self, cells: IndexArray, values: FloatArray) -> FloatArray:
         """Return what the boxes were fitted to: transformed values less the baseline."""
@@ -101,16 +96,19 @@ class Predictor:
             targets = targets - self.baseline.evaluate(tuple(cells.T))
         return targets
 
-    def _known_cells(self, coords: ArrayLike) -> IndexArray:
+    def _evaluate(self, cells: IndexArray) -> FloatArray:
+        """Evaluate (n, p) cells of indices that were observed."""
+        columns = tuple(cells.T)
+        values = self.model.evaluate(columns) if len(cells) else np.empty(0)
+        if self.baseline is not None and len(cells):
+            values += self.baseline.evaluate(columns)
+        return values
+
+    def _known_cells(self, cells: IndexArray) -> IndexArray:
         """Return the cells with -1 for every index that was not observed."""
-        given = np.asarray(coords)
-        known = np.maximum(given, 0) if given.dtype.kind == "i" and given.ndim == 2 else given
-        if given.ndim != 2 or given.min(initial=0) < UNKNOWN or given.shape[1] != len(self.shape):
-            check_coords(coords, self.shape)  # raises, and says what is wrong
-        cells, _ = check_coords(known, None)
-        inside = (given >= 0) & (cells < np.array(self.shape))
+        inside = (cells >= 0) & (cells < np.array(self.shape))
         places = np.where(inside, cells, 0) + mode_offsets(self.shape)[:-1]
-        return np.where(inside & (self.counts[places] > 0), cells, -1)
+        return np.where(inside & (self.counts[places] > 0.0), cells, -1)
 
     def _averaged(self, cells: IndexArray) -> FloatArray:
         """Evaluate cells with -1 for "any observed index": boxes then count in part."""
@@ -127,6 +125,9 @@ class Predictor:
         values: FloatArray = inside @ self.model.weights
         if self.baseline is not None:
             values += self.baseline.evaluate(tuple(cells.T))
+            for mode, part in enumerate(mode_slices(self.shape)):
+                effect = self.counts[part] @ self.baseline.effects[part] / self.counts[part].sum()
+                values += np.where(cells[:, mode] < 0, effect, 0.0)
         return values
 
 

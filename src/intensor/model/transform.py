@@ -58,6 +58,11 @@ class Transform:
         """Return predictions in the units of the data, never below 0."""
         with np.errstate(all="ignore"):
             values = np.asarray(self.inverse(np.minimum(fitted, self.largest)), dtype=np.float64)
+        if values.shape != fitted.shape or np.isnan(values).any():
+            raise SettingError(
+                f"the inverse of the {self.name} transform gave no number for some fitted values; "
+                "expected a function that works element by element on all of them"
+            )
         return np.maximum(values, 0.0)
 
 

@@ -123,6 +123,8 @@ def solve(
         sample_weight=sample_weight,
     )
     numbers = np.asarray(values, dtype=np.float64)
+    if sample_weight is not None:
+        numbers = numbers[np.asarray(sample_weight) > 0]
     warn_above_radius(np.abs(numbers) if signed else numbers, settings.radius)
     with listen_for_interrupt(budget):
         return run(

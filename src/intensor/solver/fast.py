@@ -25,7 +25,7 @@ from intensor.solver.pricing import CHOOSY, FEW_CELLS, MANY_CELLS, Pricing
 from intensor.solver.settings import Settings
 from intensor.solver.state import State, Witness
 
-__all__ = ["Fast", "FastEngine"]
+__all__ = ["UNPROVABLE", "Fast", "FastEngine"]
 
 PATIENCE = 2
 """Rounds of full effort without a new vertex after which the heuristic has nothing to say."""
@@ -262,7 +262,7 @@ class FastEngine:
         return active.flags[used], active.weights[used] * active.signs[used]
 
     def start_from(self, flags: FlagArray, signs: FloatArray) -> None:
-        """Begin with these vertices, at their best weights, instead of a sample's."""
+        """Begin with these vertices, at good weights for the cells, instead of a sample's."""
         self._seeded = True
         self._core.admit(flags, signs)
         self.local_step()

@@ -22,6 +22,8 @@ __all__ = ["GramSet", "key"]
 
 PERFECT = 1e-6
 """Share of the first objective below which a fit counts as close to perfect."""
+MANY = 4096
+"""Room for so many vertices is not doubled any more: the Gram matrix grows with its square."""
 SPARE = 48
 """Vertices without weight that are kept beside those in use: the master prices them for free.
 A quarter of those in use is kept when that is more."""
@@ -156,7 +158,8 @@ class GramSet:
     def _add_some(self, flags: FlagArray, signs: FloatArray) -> None:
         first, last = self.count, self.count + len(flags)
         while last > len(self._flags):
-            self._grow(2 * len(self._flags))
+            capacity = len(self._flags)
+            self._grow(2 * capacity if capacity < MANY else capacity + MANY // 2)
         self._flags[first:last] = flags
         self._signs[first:last] = signs
         self.known.update(key(row, sign) for row, sign in zip(flags, signs, strict=True))

@@ -73,6 +73,10 @@ class Master:
         old = self.weights.size
         self.weights = np.concatenate((self.weights, np.zeros(capacity - old)))
         self.support = np.concatenate((self.support, np.zeros(capacity - old, dtype=np.int64)))
+        if self.size >= CROWD or not self._factored:
+            self._factor = np.zeros((0, 0))  # exchanges do without, and it would be large
+            self._factored = False
+            return
         factor = np.zeros((capacity, capacity))
         factor[:old, :old] = self._factor
         self._factor = factor
@@ -147,6 +151,8 @@ class Master:
                 break
             except np.linalg.LinAlgError:  # dependent vertices: a shorter proximal step will do
                 ridge *= 100.0
+        if len(self._factor) < self.weights.size:
+            self._factor = np.zeros((self.weights.size, self.weights.size))
         self._factor[: self.size, : self.size] = factor.T
         self._factored = True
 

@@ -50,8 +50,8 @@ HARDER = (Effort(1, 64, 60, 32), Effort(4, 64, 60, 48), Effort(32, 64, 60, 64))
 FEW_CELLS = (Effort(1, 32, 8, 6), *HARDER)
 MANY_CELLS = (Effort(1, 16, 3, 16), *HARDER)
 """A few short descents do while vertices are easy to find; more are made when they are not."""
-CHOOSY = Effort(1, 64, 20, 16)
-"""More starts for no more vertices: for when each of them is dear."""
+CHOOSY = Effort(1, 64, 20, 32)
+"""Longer descents from more starts: for when each vertex is dear."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,0 +1,505 @@
+"""A whole fit: what is chosen, what is certified, and how it ends when it is cut short."""
+
+import dataclasses
+import os
+import signal
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import intensor
+from intensor.data.labels import Labels
+from intensor.errors import (
+    CoordinateError,
+    EmptyDataError,
+    NegativeValueError,
+    RadiusWarning,
+    ValuesError,
+)
+from intensor.fitting import entry
+from intensor.fitting.entry import LEAST_RTOL, fit
+from intensor.fitting.options import RTOL, check_options
+from intensor.fitting.path import CLOSER, NEARLY
+from intensor.solver.result import Status
+
+CLEAN = intensor.planted((8, 8, 8), 300)
+DENSE = intensor.planted((8, 8, 8), 900)
+NOISY = intensor.planted((6, 6, 6), 150, noise=0.1)
+EVERY = np.argwhere(np.ones((6, 6, 6)))
+
+
+def fitted(data=NOISY, *, values=None, watch=None, sample_weight=None, **words):
+    return fit(
+        data.coords,
+        data.values if values is None else values,
+        check_options(**{"exact": "off", **words}),
+        shape=data.shape,
+        sample_weight=sample_weight,
+        watch=watch,
+    )
+
+
+def checked(found, data=NOISY, values=None, **options):
+    report = found.verify(data.coords, data.values if values is None else values, **options)
+    assert report.ok, report
+    return report
+
+
+# --- the radius
+
+
+def test_a_planted_radius_is_found():
+    found = fitted(CLEAN)
+    assert 0.8 < found.radius < 1.3
+    assert found.radius == found.path.radius
+    small = intensor.nmse(fitted(CLEAN, radius=0.6).model, CLEAN.truth)
+    assert intensor.nmse(found.model, CLEAN.truth) < 1e-3 < 0.02 < small
+    assert found.path.error < 0.1 * fitted(CLEAN, radius=0.6, n_solutions=2).path.error
+    checked(found, CLEAN)
+
+
+def test_a_given_radius_needs_no_validation():
+    found = fitted(radius=0.8)
+    assert found.radius == 0.8
+    assert found.validation is None
+    assert found.path is None
+    assert found.result.tolerance == pytest.approx(RTOL * np.mean(NOISY.values**2))
+
+
+def test_validation_says_what_it_did():
+    validation = fitted(validation=4, scoring="mae").validation
+    assert validation.folds == 4
+    assert validation.held_out == len(NOISY.values) / 4
+    assert validation.metric == validation.path.metric == "mae"
+    assert validation.chosen == 0
+    assert (validation.single, validation.averaged) == (None, None)
+
+
+@pytest.mark.parametrize("radius", [0.9, "auto"])
+def test_only_a_radius_that_was_given_is_warned_about(radius):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted(radius=radius)
+    with pytest.warns(RadiusWarning, match="above the radius 0.1"):
+        fitted(radius=0.1)
+    cells = len(np.unique(NOISY.coords, axis=0))
+    with pytest.warns(RadiusWarning, match=f"{cells} of {cells} values lie above"):
+        fitted(radius=1e-9, baseline="additive")  # by their size, whatever their sign
+
+
+# --- the scale
+
+
+def additive_values(data):
+    rng = np.random.default_rng(5)
+    values = np.full(len(data.coords), 1.0)
+    for mode, length in enumerate(data.shape):
+        values += rng.uniform(size=length)[data.coords[:, mode]]
+    return values
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        ((4.0 * DENSE.values) ** 2, "sqrt"),
+        (np.expm1(8.0 * DENSE.values), "log1p"),
+        (DENSE.values, "none"),
+    ],
+    ids=["squares", "exponentials", "plain"],
+)
+def test_auto_takes_the_scale_that_the_values_were_made_in(values, name):
+    found = fitted(DENSE, values=values, transform="auto")
+    assert found.predictor.transform.name == name == found.path.transform
+    paths = found.validation.paths
+    assert [path.transform for path in paths] == ["none", "sqrt", "log1p"]
+    assert found.path.error == min(path.error for path in paths)
+    checked(found, DENSE, values)
+
+
+@pytest.mark.parametrize(("additive", "name"), [(True, "additive"), (False, "none")])
+def test_auto_takes_main_effects_where_there_are_some(additive, name):
+    values = additive_values(CLEAN) if additive else CLEAN.values
+    found = fitted(CLEAN, values=values, baseline="auto")
+    assert found.path.baseline == name
+    assert (found.predictor.baseline is not None) == found.model.signed == additive
+    assert found.path.error == min(path.error for path in found.validation.paths)
+    assert found.path.error < max(path.error for path in found.validation.paths)
+    checked(found, CLEAN, values)
+
+
+def test_a_scale_can_be_chosen_at_a_given_radius():
+    found = fitted(radius=0.8, transform="auto")
+    assert [path.radii.tolist() for path in found.validation.paths] == [[0.8]] * 3
+    assert found.radius == 0.8
+
+
+@pytest.mark.parametrize("folds", [0.1, 3])
+def test_scales_of_many_observations_are_chosen_on_a_sample(monkeypatch, folds):
+    monkeypatch.setattr(entry, "SCOUTED", 500)
+    values = (4.0 * DENSE.values) ** 2
+    words = []
+    found = fitted(
+        DENSE,
+        values=values,
+        transform="auto",
+        validation=folds,
+        watch=lambda word, progress: words.append(word),
+    )
+    paths = found.validation.paths
+    assert [path.transform for path in paths] == ["none", "sqrt", "log1p", "sqrt"]
+    assert [path.sampled for path in paths] == [True, True, True, False]
+    assert min(path.error for path in paths[:3]) == paths[1].error
+    assert found.validation.chosen == 3
+    assert found.path is paths[3]
+    assert found.radius == paths[3].radius
+    assert found.predictor.transform.name == "sqrt"
+    alone = fitted(DENSE, values=values, transform="sqrt", validation=folds)
+    assert found.path.errors.tolist() == alone.path.errors.tolist()
+    checked(found, DENSE, values)
+
+
+def test_a_single_scale_needs_no_sample(monkeypatch):
+    monkeypatch.setattr(entry, "SCOUTED", 50)
+    assert [path.sampled for path in fitted().validation.paths] == [False]
+
+
+# --- the tolerance
+
+
+@pytest.mark.parametrize("words", [{}, {"transform": "sqrt"}, {"baseline": "additive"}], ids=str)
+def test_the_tolerance_follows_the_held_out_error(words):
+    data = intensor.planted((8, 8, 8), 300, noise=0.1)
+    found = fit(data.coords, data.values, check_options(exact="off", **words))
+    path = found.path
+    noise = path.noise[path.best]
+    assert noise > 0.0
+    gaps = np.array([gap for gap, _ in found.validation.approach])
+    np.testing.assert_allclose(gaps, noise * np.array(CLOSER[: gaps.size]), rtol=1e-12)
+    errors = np.array([error for _, error in found.validation.approach])
+    best = np.argmax(errors <= (1.0 + NEARLY) * errors.min())
+    assert found.validation.tolerance == gaps[best]
+    assert found.result.tolerance == pytest.approx(gaps[best], rel=1e-12)
+    if words == {}:
+        assert noise == pytest.approx(path.error**2, rel=1e-9)
+
+
+def test_a_handful_of_held_out_cells_is_not_asked_about_the_tolerance():
+    found = fitted()
+    assert found.validation.held_out < entry.TOLD
+    assert found.validation.approach == ()
+    assert found.validation.tolerance is None
+    assert found.result.tolerance == pytest.approx(RTOL * np.mean(NOISY.values**2))
+
+
+def test_a_larger_tolerance_or_a_share_is_kept():
+    assert fitted(tol=0.5).result.tolerance == 0.5
+    mean_square = np.mean(NOISY.values**2)
+    assert fitted(rtol=1e-3).result.tolerance == pytest.approx(1e-3 * mean_square)
+    zeros = np.zeros(len(NOISY.values))
+    assert fitted(values=zeros).result.tolerance == 0.0
+    assert LEAST_RTOL < RTOL
+
+
+# --- weights
+
+
+def repeated(weights):
+    rows = np.repeat(np.arange(len(weights)), weights)
+    return dataclasses.replace(NOISY, coords=NOISY.coords[rows], values=NOISY.values[rows])
+
+
+WHOLE = np.random.default_rng(1).integers(0, 4, 150)
+
+
+@pytest.mark.parametrize("words", [{}, {"transform": "sqrt", "baseline": "additive"}], ids=str)
+def test_a_weight_of_two_is_a_row_repeated_and_one_of_zero_a_row_left_out(words):
+    weighted = fitted(radius=0.8, sample_weight=WHOLE, **words)
+    plain = fitted(repeated(WHOLE), radius=0.8, **words)
+    np.testing.assert_allclose(weighted.model.weights, plain.model.weights, atol=1e-9)
+    assert np.array_equal(weighted.predictor.counts, plain.predictor.counts)
+    np.testing.assert_allclose(
+        weighted.predict(EVERY, unseen="mean"), plain.predict(EVERY, unseen="mean"), atol=1e-9
+    )
+    assert weighted.objective == pytest.approx(plain.objective, rel=1e-9)
+    checked(weighted, sample_weight=WHOLE)
+    assert not weighted.verify(NOISY.coords, NOISY.values).ok
+
+
+def test_validation_counts_weights():
+    positive = WHOLE + 1
+    weighted = fitted(sample_weight=positive, n_radii=1)
+    plain = fitted(repeated(positive), n_radii=1)
+    assert weighted.path.errors == pytest.approx(plain.path.errors, rel=1e-12)
+    assert weighted.path.errors != pytest.approx(fitted(n_radii=1).path.errors, rel=1e-3)
+
+
+def test_a_chosen_radius_is_the_same_with_weights_and_with_rows():
+    weighted = fitted(sample_weight=WHOLE)
+    plain = fitted(repeated(WHOLE))
+    assert weighted.path.radii == pytest.approx(plain.path.radii, rel=1e-12)
+    assert weighted.result.tolerance == pytest.approx(plain.result.tolerance, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_without_weight_are_not_all_that_is_held_out(seed):
+    weights = np.zeros(150)
+    weights[:4] = 1.0
+    assert len(fitted(sample_weight=weights, seed=seed).model) > 0
+
+
+# --- averages
+
+
+def test_averaging_is_measured_and_certified():
+    found = fitted(n_solutions=4)
+    validation = found.validation
+    assert found.n_solutions == 4
+    assert 0.0 < validation.averaged < validation.single
+    alone = fitted()
+    assert found.radius == alone.radius
+    assert len(found.model) > len(alone.model)
+    assert found.model.weights.sum() <= found.radius * (1.0 + 1e-12)
+    checked(found)
+
+
+def test_averages_at_a_given_radius_are_measured_too():
+    validation = fitted(n_solutions=2, radius=0.8).validation
+    assert validation.path.radii.tolist() == [0.8]
+    assert validation.single is not None
+    assert validation.averaged <= validation.single * 1.5
+
+
+def test_the_solutions_have_seeds_of_their_own():
+    first, second = (fitted(radius=0.8, seed=seed) for seed in (3, 4))
+    mean = (first.predict(EVERY, unseen="mean") + second.predict(EVERY, unseen="mean")) / 2
+    assert not np.array_equal(first.model.weights, second.model.weights)
+    tight = fitted(radius=0.8, seed=3, n_solutions=2, rtol=RTOL)
+    np.testing.assert_allclose(tight.predict(EVERY, unseen="mean"), mean, atol=1e-12)
+
+
+def test_the_same_seed_gives_the_same_fit():
+    first, second = fitted(n_solutions=2, seed=5), fitted(n_solutions=2, seed=5)
+    assert np.array_equal(first.model.weights, second.model.weights)
+    assert np.array_equal(first.path.errors, second.path.errors)
+
+
+# --- predictions
+
+
+@pytest.mark.parametrize("transform", ["none", "sqrt", "log1p", (np.cbrt, np.exp)], ids=str)
+@pytest.mark.parametrize("baseline", ["none", "additive"])
+@pytest.mark.parametrize("radius", [0.9, 30.0])
+def test_predictions_stay_in_range(transform, baseline, radius):
+    if not isinstance(transform, str):
+        transform = (np.cbrt, lambda z: z**3)
+    found = fitted(values=NOISY.values**4, radius=radius, transform=transform, baseline=baseline)
+    predicted = found.predict(EVERY, unseen="mean")
+    assert np.all(np.isfinite(predicted))
+    assert predicted.min() >= 0.0
+    if baseline == "none":
+        highest = found.predictor.transform.undo(np.array([radius]))[0]
+        assert predicted.max() <= highest * (1.0 + 1e-12)
+    else:
+        assert found.predictor.fitted(EVERY).min() < 0.0  # there was something to clip
+    assert np.abs(found.model.weights).sum() <= radius * (1.0 + 1e-12)
+
+
+def test_proofs_hold_in_every_scale():
+    for transform in ("none", "sqrt", "log1p"):
+        for baseline in ("none", "additive"):
+            found = fitted(
+                exact="auto", radius=0.9, transform=transform, baseline=baseline, rtol=1e-3,
+                values=0.3 * NOISY.values,
+            )  # fmt: skip
+            assert found.status is Status.OPTIMAL
+            report = checked(found, values=0.3 * NOISY.values)
+            assert report.complete
+            wrong = found.verify(NOISY.coords, NOISY.values)
+            assert not wrong.ok
+
+
+def test_the_versions_of_the_paper_fit_too():
+    found = fitted(version=8, exact="auto", rtol=1e-2)
+    assert found.result.version == 8
+    assert found.status is Status.OPTIMAL
+    checked(found)
+
+
+# --- odd data
+
+
+@pytest.mark.parametrize("words", [{}, {"transform": "auto", "baseline": "auto"}], ids=str)
+@pytest.mark.parametrize("n_solutions", [1, 3])
+def test_a_single_cell(words, n_solutions):
+    options = check_options(exact="off", n_solutions=n_solutions, **words)
+    found = fit([[1, 2], [1, 2]], [2.0, 4.0], options)
+    assert found.validation is None
+    assert found.n_solutions == n_solutions
+    assert found.radius == 4.0
+    assert found.predict([[1, 2]]) == pytest.approx([3.0], rel=1e-6)
+    assert found.verify([[1, 2], [1, 2]], [2.0, 4.0]).ok
+
+
+@pytest.mark.parametrize("baseline", ["none", "additive", "auto"])
+def test_nothing_but_zeros(baseline):
+    found = fitted(values=np.zeros(150), baseline=baseline)
+    assert found.status is Status.OPTIMAL
+    assert not found.predict(EVERY, unseen="mean").any()
+    checked(found, values=np.zeros(150))
+
+
+def test_two_cells():
+    found = fit([[0], [1]], [1.0, 3.0], check_options(exact="off"))
+    assert found.validation.held_out == 1.0
+    assert found.n == 2
+    assert found.predict([[0], [1]]).tolist() == pytest.approx([1.0, 3.0], abs=0.5)
+
+
+def test_duplicates_are_data():
+    coords, values = np.repeat(NOISY.coords, 3, axis=0), np.repeat(NOISY.values, 3)
+    values[1::3] *= 1.5
+    values[2::3] *= 0.5
+    found = fit(coords, values, check_options(exact="off", radius=0.8, rtol=1e-7), shape=(6, 6, 6))
+    alone = fitted(radius=0.8, rtol=1e-7)
+    assert found.n == 450
+    assert found.objective > alone.objective
+    np.testing.assert_allclose(found.predict(NOISY.coords), alone.predict(NOISY.coords), atol=2e-2)
+    assert found.verify(coords, values).ok
+
+
+def test_bad_data_is_refused():
+    with pytest.raises(NegativeValueError, match=r"values\[0\] is -1"):
+        fitted(values=np.full(150, -1.0))
+    with pytest.raises(ValuesError, match="sample_weight has shape"):
+        fitted(sample_weight=np.ones(3))
+    with pytest.raises(EmptyDataError):
+        fit(np.empty((0, 2), dtype=int), [], check_options())
+    with pytest.raises(intensor.errors.CoordinateError):
+        fit([[5, 0]], [1.0], check_options(), shape=(3, 3))
+
+
+def test_labels_give_the_shape():
+    labels = Labels(modes=("a", "b"), indices=(np.arange(4), np.array(["x", "y"], dtype=object)))
+    found = fit([[0, 0], [2, 1]], [1.0, 2.0], check_options(exact="off"), labels=labels)
+    assert found.labels is labels
+    assert found.shape == (4, 2)
+    plain = fit([[0, 0], [2, 1]], [1.0, 2.0], check_options(exact="off"))
+    assert plain.shape == (3, 2)
+    assert plain.labels.plain
+    assert plain.labels.modes == ("mode_0", "mode_1")
+
+
+def test_what_was_passed_in_is_left_alone():
+    coords, values = NOISY.coords.copy(), NOISY.values.copy()
+    weights = np.ones(150) * 2.0
+    for array in (coords, values, weights):
+        array.flags.writeable = False
+    options = check_options(exact="off", transform="auto", baseline="auto", n_solutions=2)
+    fit(coords, values, options, shape=(6, 6, 6), sample_weight=weights)
+    assert np.array_equal(coords, NOISY.coords)
+    assert np.array_equal(values, NOISY.values)
+
+
+# --- watching and stopping
+
+
+def test_what_is_being_done_is_told():
+    words = []
+    data = intensor.planted((8, 8, 8), 300, noise=0.1)
+    options = check_options(exact="off")
+    found = fit(data.coords, data.values, options, watch=lambda word, _: words.append(word))
+    assert found.validation.approach
+    assert list(dict.fromkeys(words)) == [
+        *(f"radius {radius:.4g}" for radius in found.path.radii),
+        *(f"gap {gap:.3g}" for gap, _ in found.validation.approach),
+        "fit",
+    ]
+    words.clear()
+    fitted(n_solutions=2, radius=0.8, watch=lambda word, progress: words.append(word))
+    assert list(dict.fromkeys(words)) == [
+        "radius 0.8",
+        "validation, fit 1 of 2",
+        "validation, fit 2 of 2",
+        "fit 1 of 2",
+        "fit 2 of 2",
+    ]
+    words.clear()
+    fitted(transform="auto", radius=0.8, watch=lambda word, progress: words.append(word))
+    names = list(dict.fromkeys(words))
+    assert names == [*(f"{name}, none, radius 0.8" for name in ("none", "sqrt", "log1p")), "fit"]
+
+
+def test_returning_false_ends_a_solve():
+    found = fitted(radius=0.8, watch=lambda word, progress: progress.iteration < 4)
+    assert found.status is Status.STOPPED
+    assert found.result.counters.iterations == 4
+    assert len(found.model) > 0
+    checked(found)
+
+
+def test_returning_false_all_the_time_still_gives_a_model():
+    found = fitted(watch=lambda word, progress: False, n_solutions=2)
+    assert found.status is Status.STOPPED
+    assert np.all(found.predict(EVERY, unseen="mean") >= 0.0)
+    checked(found)
+
+
+@pytest.mark.parametrize("n_solutions", [1, 3])
+@pytest.mark.parametrize("version", ["fast", 8])
+def test_ctrl_c_during_validation_gives_the_model_that_was_walked_to(n_solutions, version):
+    before = signal.getsignal(signal.SIGINT)
+    words = []
+
+    def press(word, progress):
+        words.append(word)
+        if len(words) == 9:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    found = fitted(watch=press, n_solutions=n_solutions, version=version)
+    assert words[8].startswith("radius")
+    assert len(words) <= 10
+    assert found.status is Status.INTERRUPTED
+    assert found.n_solutions == 1
+    assert len(found.model) > 3
+    assert found.objective < 0.5 * np.mean(NOISY.values**2)
+    assert found.result.version == "fast"
+    assert signal.getsignal(signal.SIGINT) is before
+    checked(found)
+
+
+def test_ctrl_c_during_the_fit_gives_the_best_so_far():
+    def press(word, progress):
+        if word == "fit 2 of 3" and progress.iteration == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    found = fitted(watch=press, n_solutions=3)
+    assert found.n_solutions == 2
+    assert found.validation.averaged is not None
+    assert len(found.model) > 0
+    checked(found)
+
+
+def test_the_time_limit_is_kept():
+    data = intensor.planted((25, 25, 25), 4000, noise=0.2)
+    fitted(NOISY)  # so that nothing is compiled below
+    start = time.perf_counter()
+    found = fitted(data, time_limit=1.0, n_solutions=4, rtol=1e-9, transform="auto")
+    assert time.perf_counter() - start < 6.0
+    assert found.status is Status.TIME_LIMIT
+    assert len(found.model) > 0
+    checked(found, data)
+
+
+def test_no_time_at_all_still_gives_a_model():
+    found = fitted(time_limit=1e-9)
+    assert found.status is Status.TIME_LIMIT
+    assert len(found.path) == 1
+    checked(found)
+
+
+def test_coordinates_of_another_tensor_are_refused():
+    found = fitted(radius=0.8)
+    with pytest.raises(CoordinateError):
+        found.verify(NOISY.coords + 9, NOISY.values)

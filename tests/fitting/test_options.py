@@ -1,0 +1,135 @@
+"""Options: what is taken, what words become, and every way to be out of range."""
+
+import numpy as np
+import pytest
+
+from intensor.errors import RadiusError, SettingError, UnknownVersionError
+from intensor.fitting.options import MOST_RADII, RTOL, check_options
+
+
+def test_the_defaults_choose_a_radius_in_the_plain_scale():
+    options = check_options()
+    assert options.radius is None
+    assert [scale.name for scale in options.scales] == ["none, none"]
+    assert (options.folds, options.share) == (1, 0.1)
+    assert (options.n_solutions, options.metric, options.most_radii) == (1, "rmse", 20)
+    assert (options.version, options.exact) == ("fast", "auto")
+    assert options.adaptive
+    assert (options.solver.tol, options.solver.rtol) == (0.0, RTOL)
+    assert (options.solver.seed, options.solver.signed) == (0, False)
+
+
+def test_numbers_are_taken_as_they_are():
+    options = check_options(
+        radius=np.float32(2.5),
+        n_solutions=3,
+        validation=5,
+        scoring="mae",
+        n_radii=7,
+        version=8,
+        tol=1e-3,
+        rtol=1e-5,
+        max_iterations=9,
+        time_limit=4,
+        seed=11,
+        threads=2,
+        exact="off",
+    )
+    assert (options.radius, options.solver.radius) == (2.5, 2.5)
+    assert (options.folds, options.share) == (5, 0.2)
+    assert (options.n_solutions, options.metric, options.most_radii) == (3, "mae", 7)
+    assert (options.version, options.exact, options.adaptive) == (8, "off", False)
+    solver = options.solver
+    assert (solver.tol, solver.rtol, solver.max_iterations) == (1e-3, 1e-5, 9)
+    assert (solver.time_limit, solver.seed, solver.threads) == (4.0, 11, 2)
+
+
+def test_auto_tries_every_transform_with_and_without_effects():
+    options = check_options(transform="auto", baseline="auto")
+    assert [scale.name for scale in options.scales] == [
+        "none, none",
+        "none, additive",
+        "sqrt, none",
+        "sqrt, additive",
+        "log1p, none",
+        "log1p, additive",
+    ]
+    names = [scale.name for scale in check_options(transform="auto").scales]
+    assert names == ["none, none", "sqrt, none", "log1p, none"]
+    names = [scale.name for scale in check_options(baseline="auto").scales]
+    assert names == ["none, none", "none, additive"]
+
+
+def test_a_pair_of_functions_is_a_transform():
+    (scale,) = check_options(transform=(np.cbrt, lambda z: z**3), baseline="additive").scales
+    assert scale.name == "custom, additive"
+    assert scale.transform.apply(np.array([8.0])) == pytest.approx([2.0])
+    assert scale.transform.undo(np.array([2.0])) == pytest.approx([8.0])
+
+
+@pytest.mark.parametrize("n_radii", [MOST_RADII, MOST_RADII + 1, 10**9])
+def test_no_path_is_endless(n_radii):
+    assert check_options(n_radii=n_radii).most_radii == MOST_RADII
+
+
+@pytest.mark.parametrize(
+    ("given", "held"), [(0.5, (1, 0.5)), (2, (2, 0.5)), (np.int8(4), (4, 0.25))]
+)
+def test_validation_is_a_share_or_a_number_of_folds(given, held):
+    options = check_options(validation=given)
+    assert (options.folds, options.share) == held
+
+
+BAD = {
+    "radius as a word": ({"radius": "large"}, SettingError, "'large'.*positive number or 'auto'"),
+    "radius zero": ({"radius": 0.0}, RadiusError, "radius is 0.0.*positive"),
+    "radius nan": ({"radius": float("nan")}, RadiusError, "radius is nan"),
+    "radius true": ({"radius": True}, RadiusError, "radius is True"),
+    "radius none": ({"radius": None}, RadiusError, "radius is None"),
+    "transform unknown": ({"transform": "cube"}, SettingError, "'cube'.*'sqrt'.*'auto'.*pair"),
+    "transform half": ({"transform": (np.sqrt,)}, SettingError, "transform is.*pair"),
+    "transform of numbers": ({"transform": (1, 2)}, SettingError, r"transform is \(1, 2\)"),
+    "transform none": ({"transform": None}, SettingError, "transform is None"),
+    "baseline": ({"baseline": "mean"}, SettingError, "baseline is 'mean'; expected 'none'"),
+    "solutions": ({"n_solutions": 0}, SettingError, "n_solutions is 0"),
+    "half solutions": ({"n_solutions": 1.5}, SettingError, "n_solutions is 1.5.*integer"),
+    "one fold": ({"validation": 1}, SettingError, "validation is 1; expected at least 2 folds"),
+    "no folds": ({"validation": 0}, SettingError, "validation is 0"),
+    "share of nothing": ({"validation": 0.0}, SettingError, "validation is 0.0.*share"),
+    "share of all": ({"validation": 1.0}, SettingError, "validation is 1.0.*share"),
+    "share nan": ({"validation": float("nan")}, SettingError, "validation is nan"),
+    "validation true": ({"validation": True}, SettingError, "validation is True.*share"),
+    "validation as a word": ({"validation": "5"}, SettingError, "validation is '5'"),
+    "scoring": ({"scoring": "r2"}, SettingError, "scoring is 'r2'.*'rmse', 'mae', 'mape'"),
+    "radii": ({"n_radii": 0}, SettingError, "n_radii is 0"),
+    "half radii": ({"n_radii": 2.0}, SettingError, "n_radii is 2.0.*integer"),
+    "version": ({"version": 11}, UnknownVersionError, "version is 11"),
+    "effects in a version": (
+        {"version": 3, "baseline": "additive"},
+        SettingError,
+        'additive baseline needs version="fast"; got 3',
+    ),
+    "perhaps effects in a version": (
+        {"version": 3, "baseline": "auto"},
+        SettingError,
+        'needs version="fast"',
+    ),
+    "tol": ({"tol": -1e-9}, SettingError, "tol is"),
+    "rtol": ({"rtol": -1.0}, SettingError, "rtol is -1"),
+    "rtol as a word": ({"rtol": "small"}, SettingError, "rtol is 'small'"),
+    "iterations": ({"max_iterations": -1}, SettingError, "max_iterations is -1"),
+    "time": ({"time_limit": 0}, SettingError, "time_limit is 0"),
+    "seed": ({"seed": -1}, SettingError, "seed is -1"),
+    "threads": ({"threads": 0}, SettingError, "threads is 0"),
+}
+
+
+@pytest.mark.parametrize(("words", "error", "message"), BAD.values(), ids=BAD)
+def test_every_bad_option_is_named(words, error, message):
+    with pytest.raises(error, match=message):
+        check_options(**words)
+
+
+def test_an_unknown_oracle_is_refused_before_any_work():
+    with pytest.raises(SettingError, match="exact is 'bogus'"):
+        check_options(exact="bogus")

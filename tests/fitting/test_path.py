@@ -1,0 +1,271 @@
+"""The path of radii: where it begins and ends, and that a warm walk is as good as cold fits."""
+
+import numpy as np
+import pytest
+
+import intensor
+from intensor.budget import Budget
+from intensor.fitting import path as path_module
+from intensor.fitting.metrics import measure
+from intensor.fitting.options import check_options
+from intensor.fitting.path import NEARLY, PATIENCE, RATIO, SLACK, WORSE, WORTH, RadiusPath, walk
+from intensor.fitting.preparation import prepare
+from intensor.fitting.samples import Samples, splits
+
+CLEAN = intensor.planted((8, 8, 8), 300)
+NOISY = intensor.planted((8, 8, 8), 300, noise=0.1)
+
+
+def go_on(word, progress):
+    return True
+
+
+def samples_of(data, weights=None):
+    return Samples(coords=data.coords, values=data.values, weights=weights, shape=data.shape)
+
+
+def pairs_of(data, options, weights=None):
+    samples = samples_of(data, weights)
+    return list(splits(samples, folds=options.folds, share=options.share, seed=0))
+
+
+def walked(data, *, budget=None, watch=go_on, weights=None, **words):
+    options = check_options(**words)
+    pairs = pairs_of(data, options, weights)
+    path, model = walk(pairs, options.scales[0], options, budget=budget or Budget(), watch=watch)
+    return path, model, pairs
+
+
+@pytest.fixture
+def thorough(monkeypatch):
+    """Stop at every radius only when hardly anything can be gained."""
+    monkeypatch.setattr(path_module, "ROUGH", 1e-3)
+    monkeypatch.setattr(path_module, "NOISE", 0.0)
+
+
+@pytest.mark.parametrize("words", [{}, {"transform": "sqrt"}, {"baseline": "additive"}], ids=str)
+def test_radii_grow_from_the_largest_fitted_value(words):
+    options = check_options(**words)
+    path, _, pairs = walked(NOISY, n_radii=3, **words)
+    largest = max(prepare(training, options.scales[0]).largest for training, _ in pairs)
+    np.testing.assert_allclose(path.radii, largest * RATIO ** np.arange(len(path)), rtol=1e-14)
+    assert len(path) == 3
+    assert (path.transform, path.baseline) == (
+        words.get("transform", "none"),
+        words.get("baseline", "none"),
+    )
+    assert np.all(np.diff(path.seconds) > 0.0)
+
+
+@pytest.mark.parametrize(
+    ("errors", "best"),
+    [
+        ([0.5, 0.25, 0.25, 0.75], 1),
+        ([0.5, 0.25 * (1.0 + 0.9 * NEARLY), 0.25, 0.75], 1),
+        ([0.5, 0.25 * (1.0 + 1.1 * NEARLY), 0.25, 0.75], 2),
+        ([0.0, 0.0, 0.0, 0.0], 0),
+        ([4.0, 3.0, 2.0, 1.0], 3),
+    ],
+)
+def test_the_radius_to_take_is_the_smallest_that_is_nearly_the_best(errors, best):
+    nothing = np.zeros(4)
+    path = RadiusPath(
+        transform="none",
+        baseline="none",
+        metric="mae",
+        radii=np.array([1.0, 2.0, 4.0, 8.0]),
+        errors=np.array(errors),
+        objectives=nothing,
+        boxes=nothing,
+        noise=nothing,
+        seconds=nothing,
+    )
+    assert (path.best, path.radius, path.error) == (best, 2.0**best, errors[best])
+    assert len(path) == 4
+    assert not path.sampled
+
+
+@pytest.mark.parametrize("radius", [0.4, 1.0, 3.0])
+def test_a_given_radius_is_a_path_of_one(radius):
+    path, model, _ = walked(NOISY, radius=radius)
+    assert path.radii.tolist() == [radius]
+    assert model.radius == radius
+
+
+def test_a_path_is_no_longer_than_asked_for():
+    assert len(walked(CLEAN, n_radii=2)[0]) == 2
+    assert len(walked(CLEAN, n_radii=1)[0]) == 1
+
+
+@pytest.mark.parametrize("rep", range(6))
+@pytest.mark.parametrize("noise", [0.0, 0.1, 0.3])
+def test_the_walk_stops_for_a_reason_and_for_no_other(rep, noise, monkeypatch):
+    models = []
+    binds = path_module._binds
+
+    def spy(fold):
+        models.append(fold.model)
+        return binds(fold)
+
+    monkeypatch.setattr(path_module, "_binds", spy)
+    path, _, _ = walked(intensor.planted((7, 7, 7), 200, rep, noise=noise), n_radii=30)
+    assert len(path) < 30
+    used = [model.weights.sum() / model.radius for model in models]
+    assert all(share > 1.0 - SLACK for share in used[:-1])
+    least, since, reasons = np.inf, 0, []
+    for error in path.errors:
+        since = 0 if error < (1.0 - WORTH) * least else since + 1
+        least = min(least, error)
+        worse = error > (1.0 + WORSE) * least
+        reasons.append(since >= PATIENCE or (worse and since >= PATIENCE - 1))
+    assert not any(reasons[:-1])
+    assert reasons[-1] or used[-1] <= 1.0 - SLACK
+
+
+def test_a_radius_that_does_not_bind_ends_the_walk():
+    # Values that one box explains: the first radius, the largest value, is all that is needed.
+    coords = np.argwhere(np.ones((5, 5)))
+    data = intensor.Planted(shape=(5, 5), coords=coords, values=np.zeros(25), truth=CLEAN.truth)
+    path, model, _ = walked(data)
+    assert len(path) == 1
+    assert len(model) == 0
+    assert path.errors.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("scoring", ["rmse", "mae", "mape"])
+@pytest.mark.parametrize("transform", ["none", "sqrt"])
+def test_the_numbers_are_those_of_the_model(scoring, transform):
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, 300)
+    path, model, pairs = walked(
+        NOISY, scoring=scoring, transform=transform, radius=0.7, weights=weights
+    )
+    ((training, held),) = pairs
+    prepared = prepare(training, check_options(transform=transform).scales[0])
+    predicted = prepared.predictor(model).predict(held.coords, unseen="mean")
+    assert path.metric == scoring
+    assert path.errors[0] == measure(scoring, held.values, predicted, held.weights)
+    assert path.boxes[0] == len(model)
+    residual = model.predict(training.coords) - prepared.transform.apply(training.values)
+    objective = np.average(residual**2, weights=training.weights)
+    assert path.objectives[0] == pytest.approx(objective, rel=1e-10)
+
+
+def test_the_noise_is_that_of_the_fitted_scale():
+    path, model, pairs = walked(NOISY, transform="sqrt", radius=0.7)
+    ((training, held),) = pairs
+    prepared = prepare(training, check_options(transform="sqrt").scales[0])
+    predicted = prepared.predictor(model).predict(held.coords, unseen="mean")
+    noise = np.mean((np.sqrt(predicted) - np.sqrt(held.values)) ** 2)
+    assert path.noise[0] == pytest.approx(noise, rel=1e-12)
+
+
+def test_folds_are_averaged():
+    path, model, pairs = walked(NOISY, radius=0.7, validation=4)
+    assert len(pairs) == 4
+    options = check_options(radius=0.7)
+    alone = [
+        walk([pair], options.scales[0], options, budget=Budget(), watch=go_on) for pair in pairs
+    ]
+    for name in ("errors", "objectives", "boxes", "noise"):
+        mean = np.mean([getattr(one, name)[0] for one, _ in alone])
+        assert getattr(path, name)[0] == pytest.approx(mean, rel=1e-12)
+    assert np.array_equal(model.weights, alone[0][1].weights)
+
+
+def test_the_model_is_that_of_the_best_radius():
+    path, model, _ = walked(NOISY)
+    assert 0 < path.best < len(path) - 1
+    place = path.radii.tolist().index(model.radius)
+    assert path.errors[place] <= (1.0 + 2.0 * NEARLY) * path.error
+    assert len(model) == path.boxes[place]
+
+
+@pytest.mark.usefixtures("thorough")
+@pytest.mark.parametrize("data", [CLEAN, NOISY], ids=["clean", "noisy"])
+@pytest.mark.parametrize("baseline", ["none", "additive"])
+def test_a_warm_walk_reaches_what_cold_solves_reach(data, baseline):
+    path, _, pairs = walked(data, baseline=baseline, n_radii=5)
+    prepared = prepare(pairs[0][0], check_options(baseline=baseline).scales[0])
+    cells = np.stack(prepared.observations.coords, axis=1).astype(int)
+    for radius, objective in zip(path.radii, path.objectives, strict=True):
+        cold = intensor.solve(
+            cells,
+            prepared.observations.means,
+            sample_weight=prepared.observations.counts,
+            shape=data.shape,
+            radius=radius,
+            signed=prepared.signed,
+            exact="off",
+            rtol=1e-9,
+        )
+        least = cold.objective + prepared.observations.within
+        assert objective >= least * (1.0 - 1e-4)
+        assert objective == pytest.approx(least, rel=5e-3, abs=1e-9)
+
+
+def test_a_warm_walk_predicts_like_cold_fits():
+    # Both stop early, each somewhere else: errors agree as far as that allows.
+    path, _, _ = walked(NOISY)
+    cold = np.array([walked(NOISY, radius=radius)[0].error for radius in path.radii])
+    assert len(path) >= 4
+    np.testing.assert_allclose(path.errors, cold, rtol=0.12)
+    assert np.abs(path.errors / cold - 1.0).mean() < 0.06
+
+
+def test_what_is_watched_can_end_each_solve():
+    words = []
+
+    def once(word, progress):
+        words.append(word)
+        return False
+
+    path, model, _ = walked(NOISY, watch=once, n_radii=3)
+    assert words[0] == f"radius {path.radii[0]:.4g}"
+    assert len(words) == len(path)  # one look each
+    assert model.radius in path.radii
+
+
+def test_a_spent_budget_still_walks_to_the_first_radius():
+    budget = Budget()
+    budget.interrupted = True
+    path, _, _ = walked(NOISY, budget=budget)
+    assert len(path) == 1
+
+
+def test_a_radius_that_was_cut_off_is_left_out():
+    budget = Budget()
+    whole, _, _ = walked(NOISY)
+
+    def stop_in_the_second(word, progress):
+        if word == f"radius {whole.radii[1]:.4g}":
+            budget.interrupted = True
+        return True
+
+    path, model, _ = walked(NOISY, budget=budget, watch=stop_in_the_second)
+    assert path.radii.tolist() == whole.radii[:1].tolist()
+    assert path.errors.tolist() == whole.errors[:1].tolist()
+    assert len(model) == path.boxes[0]
+
+
+def test_the_noise_counts_weights():
+    weights = 1.0 + np.arange(300) % 2
+    rows = np.repeat(np.arange(300), weights.astype(int))
+    repeated = intensor.Planted(
+        shape=NOISY.shape,
+        coords=NOISY.coords[rows],
+        values=NOISY.values[rows],
+        truth=NOISY.truth,
+    )
+    weighted, _, _ = walked(NOISY, weights=weights, radius=0.7)
+    other, _, _ = walked(repeated, radius=0.7)
+    assert weighted.errors[0] == pytest.approx(other.errors[0], rel=1e-12)
+    assert weighted.noise[0] == pytest.approx(other.noise[0], rel=1e-9)
+
+
+def test_predictions_may_leave_the_range_of_a_transform():
+    data = intensor.Planted(
+        shape=NOISY.shape, coords=NOISY.coords, values=NOISY.values + 0.01, truth=NOISY.truth
+    )
+    reciprocal = (lambda v: -1.0 / v, lambda z: -1.0 / z)
+    path, _, _ = walked(data, transform=reciprocal, baseline="additive", n_radii=6)
+    assert np.all(np.isfinite(path.noise))

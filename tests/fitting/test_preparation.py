@@ -1,0 +1,139 @@
+"""Values in the fitted scale: transformed, without main effects, and the way back."""
+
+import numpy as np
+import pytest
+
+import intensor
+from intensor.data.observations import observe
+from intensor.errors import NegativeValueError, ValuesError
+from intensor.fitting.options import check_options
+from intensor.fitting.preparation import TINY, prepare
+from intensor.fitting.samples import Samples
+from intensor.model.baseline import fit_baseline
+from intensor.model.model import build_model
+
+
+def drawn(n=80, shape=(5, 4, 3), weights=None):
+    rng = np.random.default_rng(3)
+    return Samples(
+        coords=np.stack([rng.integers(0, length, n) for length in shape], axis=1),
+        values=rng.uniform(0.0, 9.0, n),
+        weights=weights,
+        shape=shape,
+    )
+
+
+def scale(**words):
+    (only,) = check_options(**words).scales
+    return only
+
+
+@pytest.mark.parametrize("name", ["none", "sqrt", "log1p"])
+def test_what_is_fitted_are_the_transformed_values(name):
+    samples = drawn()
+    prepared = prepare(samples, scale(transform=name))
+    forward = {"none": np.positive, "sqrt": np.sqrt, "log1p": np.log1p}[name]
+    fitted = forward(samples.values)
+    expected = observe(samples.coords, fitted, shape=samples.shape)
+    assert np.array_equal(prepared.observations.means, expected.means)
+    assert prepared.observations.within == expected.within
+    assert prepared.largest == fitted.max()
+    assert prepared.baseline is None
+    assert not prepared.signed
+
+
+@pytest.mark.parametrize("name", ["none", "sqrt"])
+@pytest.mark.parametrize("weights", [None, np.linspace(0.5, 3.0, 80)])
+def test_effects_come_out_before_boxes_are_fitted(name, weights):
+    samples = drawn(weights=weights)
+    prepared = prepare(samples, scale(transform=name, baseline="additive"))
+    fitted = samples.values if name == "none" else np.sqrt(samples.values)
+    whole = observe(samples.coords, fitted, shape=samples.shape, sample_weight=weights)
+    baseline = fit_baseline(whole)
+    assert np.array_equal(prepared.baseline.effects, baseline.effects)
+    left = fitted - baseline.evaluate(tuple(samples.coords.T))
+    expected = observe(
+        samples.coords, left, shape=samples.shape, allow_negative=True, sample_weight=weights
+    )
+    found = prepared.observations
+    np.testing.assert_allclose(found.means, expected.means, atol=1e-13)
+    assert found.within == pytest.approx(expected.within, rel=1e-12)
+    assert found.mean_square == pytest.approx(expected.mean_square, rel=1e-12)
+    assert prepared.largest == np.abs(found.means).max()
+    assert prepared.signed
+    assert found.means.min() < 0.0 < found.means.max()
+
+
+def test_the_predictor_undoes_it_all():
+    samples = drawn()
+    prepared = prepare(samples, scale(transform="sqrt", baseline="additive"))
+    flags = np.ones((1, sum(samples.shape)), dtype=np.uint8)
+    model = build_model(
+        flags, np.array([-0.25]), shape=samples.shape, radius=1.0, signed=prepared.signed
+    )
+    predictor = prepared.predictor(model)
+    effects = prepared.baseline.evaluate(tuple(samples.coords.T))
+    expected = np.maximum(effects - 0.25, 0.0) ** 2
+    np.testing.assert_allclose(predictor.predict(samples.coords), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("weights", [None, np.arange(80.0)])
+def test_counts_are_those_of_the_indices(weights):
+    samples = drawn(weights=weights)
+    prepared = prepare(samples, scale())
+    importance = np.ones(80) if weights is None else weights
+    expected = [
+        importance[samples.coords[:, mode] == index].sum()
+        for mode, length in enumerate(samples.shape)
+        for index in range(length)
+    ]
+    assert prepared.counts.tolist() == expected
+
+
+def test_a_nonnegative_model_needs_nonnegative_values():
+    samples = drawn()
+    logarithm = (np.log, np.exp)
+    with pytest.raises(NegativeValueError, match=r"custom transform of the value .* baseline="):
+        prepare(samples, scale(transform=logarithm))
+    assert prepare(samples, scale(transform=logarithm, baseline="additive")).signed
+
+
+def test_values_must_have_a_place_in_the_fitted_scale():
+    samples = drawn()
+    samples.values[4] = 0.0
+    with pytest.raises(ValuesError, match=r"custom transform of the value 0.0 is -inf"):
+        prepare(samples, scale(transform=(np.log, np.exp), baseline="additive"))
+
+
+@pytest.mark.parametrize("baseline", ["none", "additive"])
+def test_nothing_but_zeros_leaves_a_radius_to_begin_with(baseline):
+    samples = drawn()
+    samples.values[:] = 0.0
+    assert prepare(samples, scale(baseline=baseline)).largest == TINY
+
+
+def test_samples_are_left_alone():
+    samples = drawn()
+    before = samples.values.copy()
+    samples.coords.flags.writeable = samples.values.flags.writeable = False
+    prepare(samples, scale(transform="sqrt", baseline="additive"))
+    assert np.array_equal(samples.values, before)
+
+
+def test_a_value_of_no_weight_does_not_count_as_the_largest():
+    weights = np.ones(80)
+    samples = drawn(weights=weights)
+    samples.values[7], weights[7] = 1e3, 0.0
+    assert prepare(samples, scale()).largest < 10.0
+
+
+def test_a_value_of_no_weight_may_be_anything():
+    data = intensor.planted((4, 4), 30)
+    weights = np.append(np.ones(30), 0.0)
+    samples = Samples(
+        coords=np.vstack((data.coords, [[0, 0]])),
+        values=np.append(data.values + 1.0, 0.5),
+        weights=weights,
+        shape=(4, 4),
+    )
+    prepare(samples, scale(transform=(np.log, np.exp)))

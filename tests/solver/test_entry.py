@@ -1,0 +1,127 @@
+"""Sample weights through the front door, in every version."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import brute
+import intensor
+import zoo
+from intensor import Status
+from intensor.errors import EmptyDataError, ValuesError
+
+DATA = zoo.noisy((4, 4, 3), 50, rep=6)
+WHOLE = np.random.default_rng(2).integers(0, 4, 50)
+BROKEN = np.random.default_rng(3).uniform(0.05, 4.0, 50)
+RADIUS = 0.5
+
+
+def solve(weights=None, *, rows=None, **options):
+    coords = DATA.coords if rows is None else DATA.coords[rows]
+    values = DATA.values if rows is None else DATA.values[rows]
+    options = {"radius": RADIUS, "tol": 1e-8, "rtol": 0.0, **options}
+    return intensor.solve(coords, values, shape=DATA.shape, sample_weight=weights, **options)
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::intensor.errors.RadiusWarning")
+
+
+def optimum(weights):
+    return brute.optimum(DATA.shape, DATA.coords, DATA.values, RADIUS, weights=weights)
+
+
+def test_whole_weights_are_repeats():
+    weighted = solve(WHOLE)
+    repeated = solve(rows=np.repeat(np.arange(50), WHOLE))
+    assert weighted.objective == pytest.approx(repeated.objective, rel=1e-9)
+    assert weighted.bound == pytest.approx(repeated.bound, rel=1e-9)
+    assert weighted.counters == repeated.counters
+    np.testing.assert_allclose(
+        weighted.model.predict(DATA.coords), repeated.model.predict(DATA.coords), atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("weights", [WHOLE, BROKEN, BROKEN * (WHOLE > 0), 1e-9 * BROKEN])
+@pytest.mark.parametrize("version", ["fast", 0, 4, 6, 8, 10])
+def test_every_version_reaches_the_weighted_optimum(version, weights):
+    least = optimum(weights)
+    tolerance = 1e-8 if version == "fast" else 1e-5
+    result = solve(weights, version=version, tol=tolerance)
+    assert result.status is Status.OPTIMAL
+    assert least - 1e-13 <= result.objective <= least + 1.1 * tolerance
+    assert result.bound <= least + 1e-13
+    residual = result.model.predict(DATA.coords) - DATA.values
+    assert result.objective == pytest.approx(np.average(residual**2, weights=weights), rel=1e-10)
+    report = intensor.verify(result, DATA.coords, DATA.values, sample_weight=weights)
+    assert report.ok, report
+    assert report.complete
+    assert abs(least - optimum(None)) > 1e-6  # weights make a difference here
+
+
+@pytest.mark.parametrize("factor", [1e-30, 0.5, 3.0, 1e30])
+@pytest.mark.parametrize("weights", [WHOLE, BROKEN], ids=["whole", "broken"])
+def test_only_the_proportions_count(weights, factor):
+    plain, scaled = solve(weights), solve(factor * weights)
+    assert scaled.objective == pytest.approx(plain.objective, abs=2e-8)
+    assert scaled.tolerance == plain.tolerance
+    assert scaled.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("weight", [1, 7, 0.3, 1e-60, True])
+def test_equal_weights_are_none_at_all(weight):
+    plain, equal = solve(), solve(np.full(50, weight))
+    assert plain.model.weights.tolist() == equal.model.weights.tolist()
+    assert plain.objective == equal.objective
+    assert plain.bound == equal.bound
+
+
+def test_no_weight_is_no_observation():
+    weights = (WHOLE > 0).astype(float)
+    assert 0 < weights.sum() < 50
+    without = solve(rows=np.flatnonzero(weights))
+    left_out = solve(weights)
+    assert without.model.weights.tolist() == left_out.model.weights.tolist()
+    wild = DATA.values.copy()
+    wild[weights == 0.0] = 1e9
+    result = intensor.solve(
+        DATA.coords, wild, shape=DATA.shape, radius=RADIUS, tol=1e-8, rtol=0.0,
+        sample_weight=weights,
+    )  # fmt: skip
+    assert result.objective == without.objective
+
+
+def test_the_relative_tolerance_is_weighted():
+    mean_square = np.average(DATA.values**2, weights=BROKEN)
+    assert solve(BROKEN, tol=0.0, rtol=1e-3).tolerance == pytest.approx(1e-3 * mean_square)
+
+
+@pytest.mark.parametrize(
+    ("weights", "error", "message"),
+    [
+        (np.ones(49), ValuesError, r"sample_weight has shape \(49,\); expected \(50,\)"),
+        (np.full(50, np.nan), ValuesError, r"sample_weight\[0\] is nan"),
+        (np.zeros(50), EmptyDataError, "every sample_weight is 0"),
+    ],
+)
+def test_bad_weights_are_refused(weights, error, message):
+    with pytest.raises(error, match=message):
+        solve(weights)
+
+
+def test_weights_are_left_alone():
+    weights = BROKEN.copy()
+    weights.flags.writeable = False
+    solve(weights)
+    assert np.array_equal(weights, BROKEN)
+
+
+def test_values_of_no_weight_are_not_warned_about():
+    values = DATA.values.copy()
+    values[0] = 50.0
+    weights = np.append(0.0, np.ones(49))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        intensor.solve(
+            DATA.coords, values, shape=DATA.shape, radius=2.0, sample_weight=weights, exact="off"
+        )
