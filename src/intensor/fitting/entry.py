@@ -31,7 +31,9 @@ TOLD = 20
 """Held-out cells from which on they are asked how close a fit should be."""
 SCOUTED = 1 << 14
 """Observations that are enough to choose between scales; the radius is then chosen on all."""
-WALKING, APPROACHING, AVERAGING = 0.4, 0.3, 0.4
+SCOUTING = 0.3
+"""Share of the time for the radius that choosing a scale may take."""
+WALKING, APPROACHING, AVERAGING = 0.5, 0.25, 0.3
 """Shares of the time that is left: for the radius, then the gap, then what averaging gains."""
 Watch = Callable[[str, Progress], bool | None]
 """Called with a word on what is being done ("radius 3.2", "fit", "fit 2 of 4") and the progress
@@ -129,10 +131,10 @@ class _Fitting:
         if len(scales) > 1 and len(pairs[0][0]) > SCOUTED:
             seed = options.solver.seed
             training, held = (sample(part, SCOUTED, seed=seed) for part in pairs[0])
-            half = Budget(0.5 * whole.remaining, within=whole)
+            some = Budget(SCOUTING * whole.remaining, within=whole)
             scouted = [
                 replace(path, sampled=True)
-                for path, _ in self._walk_all([(training, held)], scales, half)
+                for path, _ in self._walk_all([(training, held)], scales, some)
             ]
             scales = (scales[int(np.argmin([path.error for path in scouted]))],)
         walked = self._walk_all(pairs, scales, whole)

@@ -305,3 +305,19 @@ def test_what_cannot_be_written(put):
     with pytest.raises(FileFormatError, match="no folder"):
         write_table("no/out.csv", {"a": [1, 2]})
     assert os.listdir() == ["data.csv"]
+
+
+@pytest.mark.parametrize(
+    ("label", "text"),
+    [
+        ("plain", "name,value\nplain,1.5\n"),
+        ("a,b", '"name","value"\n"a,b",1.5\n'),
+        ('say "a"', '"name","value"\n"say ""a""",1.5\n'),
+        (" a", '"name","value"\n" a",1.5\n'),
+    ],
+)
+def test_quotes_are_written_only_where_some_label_needs_them(tmp_path, label, text):
+    path = tmp_path / "out.csv"
+    write_table(path, {"name": np.array([label], dtype=object), "value": np.array([1.5])})
+    assert path.read_text() == text
+    assert read_table(path).labels.indices[0].tolist() == [label]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import scipy.io
 from numpy.typing import ArrayLike
 from pyarrow import csv, parquet
@@ -68,14 +70,33 @@ def write_cells(
 def _write_text(
     table: pa.Table, path: Any, temporary: Path, delimiter: str, *, header: bool
 ) -> None:
+    quoted = header and _needs_quotes(table, delimiter)
     options = csv.WriteOptions(
-        include_header=header,
-        delimiter=delimiter,
-        quoting_style="needed" if header else "none",
+        include_header=quoted, delimiter=delimiter, quoting_style="needed" if quoted else "none"
     )
     packed = "gzip" if str(path).lower().endswith(".gz") else None
     with pa.output_stream(str(temporary), compression=packed) as file:
+        if header and not quoted:
+            file.write((delimiter.join(table.column_names) + "\n").encode())
         csv.write_csv(table, file, options)
+
+
+def _needs_quotes(table: pa.Table, delimiter: str) -> bool:
+    """Say whether a name or a string could be taken for something else without quotes.
+
+    Arrow quotes every string or none. An empty string must be told from a missing value.
+    """
+    special = re.compile(f'[{re.escape(delimiter)}"\r\n]|^$|^\\s|\\s$')
+    if any(special.search(name) for name in table.column_names):
+        return True
+    strings = [
+        column
+        for column in table.columns
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    ]
+    return any(
+        pc.any(pc.match_substring_regex(column, special.pattern)).as_py() for column in strings
+    )
 
 
 def _as_arrow(column: AnyArray) -> pa.Array:
