@@ -106,8 +106,9 @@ def check_cells(coords: ArrayLike, n_modes: int) -> IndexArray:
             f"coords[{row}, {mode}] is {array[row, mode]}; indices count from 0 (and -1 stands "
             "for one that is not known)"
         )
-    largest = min(MOST_INDICES, int(np.iinfo(array.dtype).max))
-    result: IndexArray = np.minimum(array, largest).astype(np.int64, copy=False)
+    if array.max() > MOST_INDICES:
+        array = np.minimum(array, MOST_INDICES)
+    result: IndexArray = array.astype(np.int64, copy=False)
     return result
 
 

@@ -119,8 +119,8 @@ def test_what_was_seen_is_predicted_alike_with_and_without_strangers():
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        ([[0, 0, 0], [2, 0, 0], [2, 1, 4]], r"coords\[1, 0\] is 2, .* mode 0 .*2 of 3 cells"),
-        ([[0, 0, 4]], r"coords\[0, 2\] is 4, an index of mode 2 .*1 of 1 cells"),
+        ([[0, 0, 0], [2, 0, 0], [2, 1, 4]], r"coords\[1, 0\] is 2, .* mode 0"),
+        ([[0, 0, 4]], r"coords\[0, 2\] is 4, an index of mode 2"),
         ([[0, -1, 0]], r"coords\[0, 1\] is -1"),
         ([[0, 0, 0], [0, 9, 0]], r"coords\[1, 1\] is 9.*unseen=\"mean\""),
     ],

@@ -69,25 +69,27 @@ class Predictor:
         if getattr(coords, "shape", None) == (0, len(self.shape)):
             return np.empty(0)
         given = check_cells(coords, len(self.shape))
-        cells = self._known_cells(given)
-        strange = cells < 0
-        if not strange.any():
-            return self._evaluate(cells)
-        if unseen == "error":
-            row, mode = (int(place) for place in np.argwhere(strange)[0])
-            raise UnseenIndexError(
-                f"coords[{row}, {mode}] is {given[row, mode]}, an index of mode {mode} without "
-                f"observations in the fit; {int(strange.any(axis=1).sum())} of {len(cells)} cells "
-                'have such an index (leave them out, or pass unseen="mean" to average over that '
-                "mode)"
-            )
-        fitted = np.empty(len(cells))
-        odd = strange.any(axis=1)
-        fitted[~odd] = self._evaluate(cells[~odd])
-        for start in range(0, int(odd.sum()), ROWS_AT_ONCE):
-            rows = np.flatnonzero(odd)[start : start + ROWS_AT_ONCE]
-            fitted[rows] = self._averaged(cells[rows])
+        fitted = np.empty(len(given))
+        for start in range(0, len(given), ROWS_AT_ONCE):
+            part = slice(start, start + ROWS_AT_ONCE)
+            cells = self._known_cells(given[part])
+            strange = (cells < 0).any(axis=1)
+            if strange.any() and unseen == "error":
+                self._refuse(given, start + int(np.argmax(strange)))
+            values = fitted[part]
+            values[~strange] = self._evaluate(cells[~strange])
+            if strange.any():
+                values[strange] = self._averaged(cells[strange])
         return fitted
+
+    def _refuse(self, given: IndexArray, row: int) -> None:
+        """Say which index of a row has no observations."""
+        mode = int(np.argmax(self._known_cells(given[row : row + 1])[0] < 0))
+        raise UnseenIndexError(
+            f"coords[{row}, {mode}] is {given[row, mode]}, an index of mode {mode} without "
+            "observations in the fit (leave such cells out, or pass "
+            'unseen="mean" to average over that mode)'
+        )
 
     def residual_targets(self, cells: IndexArray, values: FloatArray) -> FloatArray:
         """Return what the boxes were fitted to: transformed values less the baseline."""
