@@ -16,13 +16,10 @@ def text():
 
 def test_the_session_runs(text):
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
-    found = [
-        parser.get_doctest(block, {}, "README", str(README), 0)
-        for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    ]
-    assert sum(len(test.examples) for test in found) >= 5
-    for test in found:
-        runner.run(test)
+    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    session = parser.get_doctest("\n".join(blocks), {}, "README", str(README), 0)
+    assert len(session.examples) >= 15
+    runner.run(session)
     assert runner.summarize(verbose=False).failed == 0
 
 
