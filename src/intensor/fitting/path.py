@@ -17,7 +17,7 @@ from intensor.fitting.options import Options, Scale
 from intensor.fitting.preparation import prepare
 from intensor.fitting.samples import Samples
 from intensor.model.model import Model
-from intensor.oracles.cascade import exact_oracle
+from intensor.oracles.cascade import NoSearch
 from intensor.solver.fast import UNPROVABLE, FastEngine
 from intensor.solver.loop import drive
 from intensor.solver.result import Progress
@@ -122,24 +122,19 @@ class _Fold:
 
     def walk_to(self, radius: float, budget: Budget, watch: Callable[[Progress], bool]) -> float:
         """Fit at a radius, roughly, and return the error on the held-out cells."""
-        settings = replace(
-            self._options.solver, radius=radius, signed=self.prepared.signed, max_iterations=None
-        )
-        if self._engine is not None:
-            self._engine.rescale(settings)
+        settings = self._settings(radius)
         return self._improve(settings, ROUGH, NOISE * self.noise, budget, watch)
 
     def approach(
         self, radius: float, gap: float, budget: Budget, watch: Callable[[Progress], bool]
     ) -> float:
         """Fit at a radius with a gap as the tolerance; return the held-out error."""
-        settings = replace(
-            self._options.solver, radius=radius, signed=self.prepared.signed, max_iterations=None
-        )
-        settings = replace(settings, tol=gap, rtol=0.0)
-        if self._engine is not None:
-            self._engine.rescale(settings)
+        settings = replace(self._settings(radius), tol=gap, rtol=0.0)
         return self._improve(settings, 0.0, UNPROVABLE * gap, budget, watch)
+
+    def _settings(self, radius: float) -> Settings:
+        signed = self.prepared.signed
+        return replace(self._options.solver, radius=radius, signed=signed, max_iterations=None)
 
     def _improve(
         self,
@@ -152,10 +147,10 @@ class _Fold:
         """Go on until a vertex gains less than a share of the error, or less than a gap."""
         observations = self.prepared.observations
         if self._engine is None:
-            oracle = exact_oracle(
-                "off", observations, patient=False, threads=settings.threads, time_limit=None
-            )
-            self._engine = FastEngine(observations, exact=oracle, settings=settings)
+            exact = NoSearch(observations)
+            self._engine = FastEngine(observations, exact=exact, settings=settings)
+        else:
+            self._engine.rescale(settings)
 
         def go_on(progress: Progress) -> bool:
             small = max(share * (progress.objective - observations.within), gap)
@@ -205,11 +200,7 @@ def walk(
     -------
     The path, and the first fold's model of a radius that is about the best.
     """
-    with contextlib.ExitStack() as stack:
-        folds = [
-            stack.enter_context(contextlib.closing(_Fold(training, held, scale, options)))
-            for training, held in pairs
-        ]
+    with _open_folds(pairs, scale, options) as folds:
         rows: list[tuple[float, ...]] = []
         least, since = math.inf, 0
         best, taken = None, math.inf
@@ -272,11 +263,7 @@ def approach(
     """
     noise, radius = float(path.noise[path.best]), path.radius
     steps: list[tuple[float, float]] = []
-    with contextlib.ExitStack() as stack:
-        folds = [
-            stack.enter_context(contextlib.closing(_Fold(training, held, scale, options)))
-            for training, held in pairs
-        ]
+    with _open_folds(pairs, scale, options) as folds:
         for share in CLOSER:
             watch_here = partial(watch, f"gap {share * noise:.3g}")
             errors = [fold.approach(radius, share * noise, budget, watch_here) for fold in folds]
@@ -286,6 +273,18 @@ def approach(
             if budget.spent or steps[-1][1] > (1.0 + WORSE) * min(error for _, error in steps):
                 break
     return tuple(steps)
+
+
+@contextlib.contextmanager
+def _open_folds(
+    pairs: Sequence[tuple[Samples, Samples]], scale: Scale, options: Options
+) -> Iterator[list[_Fold]]:
+    """Make a fold of every pair, and close their engines in the end."""
+    with contextlib.ExitStack() as stack:
+        yield [
+            stack.enter_context(contextlib.closing(_Fold(training, held, scale, options)))
+            for training, held in pairs
+        ]
 
 
 def _radii(folds: Sequence[_Fold], options: Options) -> Iterator[float]:
