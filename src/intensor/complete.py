@@ -61,8 +61,8 @@ def complete(
         Called with a word on what is being done and its ``Progress``; False ends the solve.
     **options
         How to fit, by the names that ``TensorCompleter`` has for them: radius, transform,
-        baseline, n_solutions, validation, scoring, n_radii, version, tol, rtol, max_iterations,
-        time_limit, random_state, threads, exact.
+        baseline, remainder, n_solutions, validation, scoring, n_radii, version, tol, rtol,
+        max_iterations, time_limit, random_state, threads, exact.
 
     Returns
     -------

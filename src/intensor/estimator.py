@@ -39,12 +39,17 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Scale to fit in: "none", "sqrt", "log1p", a pair (function, inverse), or "auto".
     baseline
         "none", "additive" to take main effects out first, or "auto".
+    remainder
+        What to do with what boxes leave: "none", "kriging" to predict it from cells that are
+        alike, or "auto" for validation to say. Kriging needs a tensor that is small and not too
+        sparse, and does not touch the certificate, which is that of the boxes.
     n_solutions
         Models, from different seeds, to average.
     validation
         Share of the cells to hold out (0.1), or number of folds (5).
     scoring
-        Validation error: "rmse", "mae" or "mape".
+        Validation error: "rmse", "mae", "mape", or "balanced" for the geometric mean of the first
+        two, which a few large errors do not decide.
     n_radii
         Longest path of radii that "auto" may try.
     unseen
@@ -113,6 +118,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         radius: float | str = "auto",
         transform: str | tuple[Callable[..., Any], Callable[..., Any]] = "none",
         baseline: str = "none",
+        remainder: str = "none",
         n_solutions: int = 1,
         validation: float = 0.1,
         scoring: str = "rmse",
@@ -132,6 +138,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.radius = radius
         self.transform = transform
         self.baseline = baseline
+        self.remainder = remainder
         self.n_solutions = n_solutions
         self.validation = validation
         self.scoring = scoring

@@ -9,7 +9,12 @@ from intensor.fitting.metrics import METRICS, measure
 
 VALUES = np.array([1.0, 0.0, 4.0, 2.0])
 PREDICTED = np.array([2.0, 3.0, 4.0, 1.0])
-BY_HAND = {"rmse": math.sqrt((1 + 9 + 0 + 1) / 4), "mae": 5 / 4, "mape": (1 + 0 + 0.5) / 3}
+BY_HAND = {
+    "rmse": math.sqrt((1 + 9 + 0 + 1) / 4),
+    "mae": 5 / 4,
+    "mape": (1 + 0 + 0.5) / 3,
+    "balanced": math.sqrt(math.sqrt(11 / 4) * 5 / 4),
+}
 
 
 def test_every_metric_is_tested():

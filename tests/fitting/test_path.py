@@ -79,7 +79,9 @@ def test_the_radius_to_take_is_the_smallest_that_is_nearly_the_best(errors, best
         boxes=nothing,
         noise=nothing,
         seconds=nothing,
+        kriged=np.arange(4) == best,
     )
+    assert path.remainder == "kriging"
     assert (path.best, path.radius, path.error) == (best, 2.0**best, errors[best])
     assert len(path) == 4
     assert not path.sampled

@@ -214,7 +214,7 @@ DAMAGE = {
     "no JSON": ({"header": lambda raw: raw[:-5]}, "not JSON"),
     "nested": ({"header": lambda raw: np.full(10**5, ord("["), np.uint8)}, "not JSON"),
     "other format": ({"header": header_with(format="x")}, "not a model file"),
-    "newer": ({"header": header_with(format_version=2)}, "newer version of intensor.*upgrade"),
+    "newer": ({"header": header_with(format_version=3)}, "newer version of intensor.*upgrade"),
     "no version": ({"header": header_with(format_version="1")}, "format version"),
     "shape": ({"header": header_with(shape=[4, 4, 4])}, "expected"),
     "empty shape": ({"header": header_with(shape=[])}, "shape"),

@@ -29,6 +29,7 @@ def figures_of(fit: Fit) -> dict[str, Any]:
         "radius": fit.radius,
         "transform": fit.predictor.transform.name,
         "baseline": "none" if fit.predictor.baseline is None else "additive",
+        "remainder": "none" if fit.predictor.remainder is None else "kriging",
         "boxes": len(fit.model),
         "n_solutions": fit.n_solutions,
         "n": fit.n,
@@ -60,6 +61,7 @@ def _validation(validation: Validation) -> dict[str, Any]:
                 "sampled": path.sampled,
                 "radii": path.radii,
                 "errors": path.errors,
+                "kriged": path.kriged,
                 "objectives": path.objectives,
                 "boxes": path.boxes,
                 "seconds": path.seconds,
@@ -113,6 +115,8 @@ def _scale(fit: Fit) -> str:
         words.append(f"{fit.predictor.transform.name} transform")
     if fit.predictor.baseline is not None:
         words.append("additive baseline")
+    if fit.predictor.remainder is not None:
+        words.append("remainder kriged")
     return ", ".join(words)
 
 

@@ -59,12 +59,21 @@ class BaselineWord(StrEnum):
     auto = "auto"
 
 
+class RemainderWord(StrEnum):
+    """What is done with what boxes leave."""
+
+    none = "none"
+    kriging = "kriging"
+    auto = "auto"
+
+
 class ScoringWord(StrEnum):
     """Validation errors."""
 
     rmse = "rmse"
     mae = "mae"
     mape = "mape"
+    balanced = "balanced"
 
 
 class ExactWord(StrEnum):
@@ -140,6 +149,10 @@ class FitWords:
     baseline: Annotated[BaselineWord, typer.Option(help="Main effects to take out first.")] = (
         BaselineWord.none
     )
+    remainder: Annotated[
+        RemainderWord,
+        typer.Option(help="What boxes leave: nothing, or predicted from cells that are alike."),
+    ] = RemainderWord.none
     n_solutions: Annotated[int, typer.Option(help="Models to average.")] = 1
     validation: Annotated[
         str,
@@ -190,6 +203,7 @@ class FitWords:
             radius=_as_number(self.radius),
             transform=self.transform.value,
             baseline=self.baseline.value,
+            remainder=self.remainder.value,
             n_solutions=self.n_solutions,
             validation=cast(float, _as_number(self.validation)),  # words are refused there
             scoring=self.scoring.value,

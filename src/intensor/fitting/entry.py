@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -11,7 +12,16 @@ from numpy.typing import ArrayLike
 from intensor.budget import Budget, listen_for_interrupt
 from intensor.checks import check_coords, check_values, check_weights, warn_above_radius
 from intensor.data.labels import Labels, number_labels
+from intensor.errors import SettingError
 from intensor.fitting.averaging import average_models, average_results
+from intensor.fitting.kriging import (
+    LONGEST,
+    MOST_CELLS,
+    SPARSEST,
+    can_krige,
+    expected_seconds,
+    krige,
+)
 from intensor.fitting.metrics import measure
 from intensor.fitting.options import Options, Scale
 from intensor.fitting.path import RadiusPath, approach, walk
@@ -19,6 +29,8 @@ from intensor.fitting.preparation import Prepared, prepare
 from intensor.fitting.record import Fit, Validation
 from intensor.fitting.samples import Samples, sample, splits
 from intensor.model.model import Model
+from intensor.model.predictor import Predictor
+from intensor.model.remainder import Remainder
 from intensor.oracles.cascade import exact_oracle
 from intensor.solver.loop import run
 from intensor.solver.result import Progress, Result
@@ -31,10 +43,12 @@ TOLD = 20
 """Held-out cells from which on they are asked how close a fit should be."""
 SCOUTED = 1 << 14
 """Observations that are enough to choose between scales; the radius is then chosen on all."""
-SCOUTING = 0.3
+SCOUTING = 0.4
 """Share of the time for the radius that choosing a scale may take."""
 WALKING, APPROACHING, AVERAGING = 0.5, 0.25, 0.3
 """Shares of the time that is left: for the radius, then the gap, then what averaging gains."""
+KRIGING = 0.2
+"""Share of the time for the fit that is kept for kriging at most."""
 Watch = Callable[[str, Progress], bool | None]
 """Called with a word on what is being done ("radius 3.2", "fit", "fit 2 of 4") and the progress
 of that solve; returning False ends the fit, with the best so far."""
@@ -91,7 +105,13 @@ class _Fitting:
     def fit(self, labels: Labels) -> Fit:
         options = self._options
         scale, radius, validation = options.scales[0], options.radius, None
-        if radius is None or len(options.scales) > 1 or options.n_solutions > 1:
+        remainder = "none" if options.remainder == "auto" else options.remainder
+        if (
+            radius is None
+            or len(options.scales) > 1
+            or options.n_solutions > 1
+            or options.remainder == "auto"
+        ):
             pairs = list(
                 splits(
                     self._samples,
@@ -102,7 +122,11 @@ class _Fitting:
             )
             if pairs:  # a single cell leaves nothing to validate with
                 scale, radius, validation = self._validate(pairs)
+                remainder = validation.path.remainder
         prepared = prepare(self._samples, scale)
+        if options.remainder == "kriging":
+            _check_kriging(prepared)
+            remainder = "kriging"
         if options.radius is not None:
             means = prepared.observations.means
             warn_above_radius(np.abs(means) if prepared.signed else means, options.radius)
@@ -110,11 +134,11 @@ class _Fitting:
             prepared,
             radius or prepared.largest,
             None if validation is None else validation.tolerance,
-            Budget(within=self._budget),
+            self._before_kriging(self._budget, prepared, remainder),
         )
         result = average_results(results, prepared.observations)
         return Fit(
-            predictor=prepared.predictor(result.model),
+            predictor=self._predictor(prepared, result.model, remainder),
             result=result,
             labels=labels,
             n=len(self._samples),
@@ -128,16 +152,21 @@ class _Fitting:
         whole = self._part(WALKING)
         scales = options.scales
         scouted: list[RadiusPath] = []
-        if len(scales) > 1 and len(pairs[0][0]) > SCOUTED:
+        walked: list[tuple[RadiusPath, Model]] = []
+        large = len(pairs[0][0]) > SCOUTED
+        if len(scales) > 1 and (large or math.isfinite(whole.remaining)):
             seed = options.solver.seed
-            training, held = (sample(part, SCOUTED, seed=seed) for part in pairs[0])
             some = Budget(SCOUTING * whole.remaining, within=whole)
-            scouted = [
-                replace(path, sampled=True)
-                for path, _ in self._walk_all([(training, held)], scales, some)
-            ]
-            scales = (scales[int(np.argmin([path.error for path in scouted]))],)
-        walked = self._walk_all(pairs, scales, whole)
+            first = pairs
+            if large:
+                training, held = (sample(part, SCOUTED, seed=seed) for part in pairs[0])
+                first = [(training, held)]
+            walked = self._walk_all(first, scales, some)
+            if large or some.spent:  # else all of them came to their ends
+                scouted = [replace(path, sampled=True) for path, _ in walked]
+                scales = (scales[int(np.argmin([path.error for path in scouted]))],)
+                walked = []
+        walked = walked or self._walk_all(pairs, scales, whole)
         best = int(np.argmin([path.error for path, _ in walked]))
         scale, self._walked = scales[best], walked[best][1]
         validation = Validation(
@@ -186,18 +215,40 @@ class _Fitting:
         for place, (training, held) in enumerate(pairs):
             prepared = prepare(training, scale)
             budget = Budget(whole.remaining / (len(pairs) - place), within=whole)
+            path = validation.path
             results = self._solve_all(
-                prepared, validation.path.radius, validation.tolerance, budget, "validation, "
+                prepared,
+                path.radius,
+                validation.tolerance,
+                self._before_kriging(budget, prepared, path.remainder),
+                "validation, ",
             )
             models = [result.model for result in results]
 
             def error(model: Model, prepared: Prepared = prepared, held: Samples = held) -> float:
-                predicted = prepared.predictor(model).predict(held.coords, unseen="mean")
+                predictor = self._predictor(prepared, model, validation.path.remainder)
+                predicted = predictor.predict(held.coords, unseen="mean")
                 return measure(self._options.metric, held.values, predicted, held.weights)
 
             single.append(float(np.mean([error(model) for model in models])))
             averaged.append(error(average_models(models)))
         return replace(validation, single=float(np.mean(single)), averaged=float(np.mean(averaged)))
+
+    def _before_kriging(self, whole: Budget, prepared: Prepared, remainder: str) -> Budget:
+        """Return a budget that leaves some time for the remainder."""
+        needed = 0.0
+        if remainder != "none" and math.isfinite(whole.remaining):
+            needed = min(expected_seconds(prepared.observations), KRIGING * whole.remaining)
+        return Budget(whole.remaining - needed, within=whole)
+
+    def _predictor(self, prepared: Prepared, model: Model, remainder: str) -> Predictor:
+        """Return what predicts with a model, what it leaves kriged if that is wanted."""
+        kriged: Remainder | None = None
+        if remainder != "none":
+            seed = self._options.solver.seed
+            # A model that was chosen with it predicts badly without: limits do not count here.
+            kriged = krige(prepared.observations, model, budget=self._budget, seed=seed)
+        return prepared.predictor(model, kriged)
 
     def _part(self, share: float) -> Budget:
         """Return a share of the time that is left."""
@@ -260,3 +311,15 @@ class _Fitting:
         if self._watch is not None and self._watch(word, progress) is False:
             self._enough = self._choosing.interrupted = True
         return not self._enough
+
+
+def _check_kriging(prepared: Prepared) -> None:
+    """Refuse a tensor that kriging cannot hold."""
+    if not can_krige(prepared.observations):
+        shape = prepared.observations.shape
+        raise SettingError(
+            f"remainder is 'kriging', which needs a tensor of at most {MOST_CELLS} cells, of "
+            f"which at least one in {SPARSEST:g} is observed, and at least two modes of at most "
+            f"{LONGEST} indices; got {' x '.join(map(str, shape))} with "
+            f"{prepared.observations.n_cells} observed cells (use 'none' or 'auto')"
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -27,13 +28,19 @@ def _mape(values: FloatArray, predicted: FloatArray, weights: FloatArray) -> flo
     return float(np.average(relative, weights=weights[some]))
 
 
+def _balanced(values: FloatArray, predicted: FloatArray, weights: FloatArray) -> float:
+    return math.sqrt(_rmse(values, predicted, weights) * _mae(values, predicted, weights))
+
+
 METRICS: dict[str, Callable[[FloatArray, FloatArray, FloatArray], float]] = {
     "rmse": _rmse,
     "mae": _mae,
     "mape": _mape,
+    "balanced": _balanced,
 }
-"""Root of the mean squared error, mean absolute error, and mean absolute error relative to the
-value (over values that are not 0)."""
+"""Root of the mean squared error, mean absolute error, mean absolute error relative to the value
+(over values that are not 0), and the geometric mean of the first two, to which a few large
+errors matter but not all that much."""
 
 
 def measure(

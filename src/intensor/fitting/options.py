@@ -18,6 +18,7 @@ from intensor.solver.variants import find_version
 __all__ = ["Options", "Scale", "check_options"]
 
 BASELINES = ("none", "additive")
+REMAINDERS = ("none", "kriging")
 AUTO = "auto"
 MOST_RADII = 200
 RTOL = 1e-4
@@ -47,6 +48,9 @@ class Options:
         In the fitted scale; None to choose it by validation.
     scales
         What validation may choose from; a single one is taken as it is.
+    remainder
+        "none", "kriging" for what boxes leave to be predicted from cells like it, or "auto" for
+        validation to say.
     n_solutions
         Models to average.
     folds, share
@@ -65,6 +69,7 @@ class Options:
 
     radius: float | None
     scales: tuple[Scale, ...]
+    remainder: str
     n_solutions: int
     folds: int
     share: float
@@ -81,6 +86,7 @@ def check_options(
     radius: Any = AUTO,
     transform: str | tuple[Callable[..., Any], Callable[..., Any]] = "none",
     baseline: str = "none",
+    remainder: str = "none",
     n_solutions: int = 1,
     validation: float = 0.1,
     scoring: str = "rmse",
@@ -104,6 +110,8 @@ def check_options(
         raise SettingError(f"exact is {exact!r}; expected one of {names}")
     if baseline not in (*BASELINES, AUTO):
         raise SettingError(f"baseline is {baseline!r}; expected 'none', 'additive' or 'auto'")
+    if remainder not in (*REMAINDERS, AUTO):
+        raise SettingError(f"remainder is {remainder!r}; expected 'none', 'kriging' or 'auto'")
     additive = [False, True] if baseline == AUTO else [baseline == "additive"]
     if isinstance(transform, str) and transform == AUTO:
         transforms = list(TRANSFORMS.values())
@@ -122,6 +130,7 @@ def check_options(
     return Options(
         radius=chosen,
         scales=scales,
+        remainder=remainder,
         n_solutions=check_at_least("n_solutions", n_solutions, 1, integer=True),
         folds=folds,
         share=share,

@@ -21,7 +21,7 @@ from intensor.fitting.record import Fit, Validation
 __all__ = ["COUNTERS", "FORMAT", "PATH", "TRACE", "VERSION", "pack"]
 
 FORMAT = "intensor model"
-VERSION = 1
+VERSION = 2
 """Raised when a reader of the version before would misunderstand the file."""
 COUNTERS = ("iterations", "local_steps", "altmin_runs", "exact_calls", "drops")
 TRACE = {
@@ -35,8 +35,8 @@ TRACE = {
     "seconds": "<f8",
 }
 """Columns of the trace and their types."""
-PATH = ("radii", "errors", "objectives", "boxes", "noise", "seconds")
-"""Columns of a path of radii."""
+PATH = ("radii", "errors", "objectives", "boxes", "noise", "seconds", "kriged")
+"""Columns of a path of radii; the last one since version 2."""
 
 
 def pack(fit: Fit) -> tuple[dict[str, Any], dict[str, AnyArray]]:
@@ -54,6 +54,7 @@ def pack(fit: Fit) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         "transform": predictor.transform.name,
         "baseline": "none" if predictor.baseline is None else "additive",
         "baseline_mean": None if predictor.baseline is None else _plain(predictor.baseline.mean),
+        "remainder": "none" if predictor.remainder is None else "kriging",
         "status": result.status.name,
         "objective": _plain(result.objective),
         "bound": _plain(result.bound),
@@ -79,6 +80,8 @@ def pack(fit: Fit) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     }
     if predictor.baseline is not None:
         arrays["effects"] = predictor.baseline.effects.astype("<f8")
+    if predictor.remainder is not None:
+        arrays["remainder"] = predictor.remainder.field.astype("<f8")
     if result.witness is not None:
         arrays["witness_words"] = result.witness.vertices.words.astype("<u8")
         arrays["witness_weights"] = result.witness.weights.astype("<f8")

@@ -10,13 +10,15 @@ from functools import partial
 
 import numpy as np
 
-from intensor.arrays import FloatArray
+from intensor.arrays import AnyArray, FloatArray
 from intensor.budget import Budget
+from intensor.fitting.kriging import can_krige, krige
 from intensor.fitting.metrics import measure
 from intensor.fitting.options import Options, Scale
-from intensor.fitting.preparation import prepare
+from intensor.fitting.preparation import Prepared, prepare
 from intensor.fitting.samples import Samples
 from intensor.model.model import Model
+from intensor.model.predictor import Predictor
 from intensor.oracles.cascade import NoSearch
 from intensor.solver.fast import UNPROVABLE, FastEngine
 from intensor.solver.loop import drive
@@ -46,6 +48,10 @@ CLOSER = (0.5, 0.25, 0.1, 0.05, 0.02)
 """Gaps to stop a fit at, as shares of the mean squared error on held-out cells."""
 SLACK = 1e-3
 """Share of the radius that must stay unused for it to bind no longer."""
+LOWER, STRIDE = 0.5, 2.0**0.5
+"""Where radii begin when the remainder is kriged, in the largest fitted value, from which they
+begin otherwise, and from one to the next: boxes then need not reach all of a value, and what a
+radius leaves is kriged, so that the error depends less on it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -70,9 +76,11 @@ class RadiusPath:
         (m,) mean squared error on the held-out cells in the fitted scale, mean of the folds.
     seconds
         (m,) since the walk began.
+    kriged
+        (m,) whether the error is that with the remainder kriged.
     sampled
-        Whether it was walked on a sample of the training cells, to choose a scale only: its
-        errors compare with those of other such paths.
+        Whether it was walked on a sample of the training cells or in a short time, to choose a
+        scale only: its errors compare with those of other such paths.
     """
 
     transform: str
@@ -84,6 +92,7 @@ class RadiusPath:
     boxes: FloatArray
     noise: FloatArray
     seconds: FloatArray
+    kriged: AnyArray
     sampled: bool = False
 
     @property
@@ -105,6 +114,11 @@ class RadiusPath:
         """Its error."""
         return float(self.errors[self.best])
 
+    @property
+    def remainder(self) -> str:
+        """What to do with what the boxes leave: "none" or "kriging"."""
+        return "kriging" if self.kriged[self.best] else "none"
+
     def __len__(self) -> int:
         return int(self.radii.size)
 
@@ -117,8 +131,10 @@ class _Fold:
         self.prepared = prepare(training, scale)
         self._options = options
         self._engine: FastEngine | None = None
+        self._remainder = _remainder(options, self.prepared)
         self.model: Model | None = None
         self.objective = self.noise = 0.0
+        self.kriged = False
 
     def walk_to(self, radius: float, budget: Budget, watch: Callable[[Progress], bool]) -> float:
         """Fit at a radius, roughly, and return the error on the held-out cells."""
@@ -166,12 +182,23 @@ class _Fold:
             callback=go_on,
         )
         self.model, self.objective = result.model, result.objective
-        predictor = self.prepared.predictor(self.model)
+        error, self.noise = self._score(self.prepared.predictor(self.model))
+        self.kriged = False
+        if self._remainder != "none":
+            remainder = krige(observations, self.model, budget=budget, seed=settings.seed)
+            kriged, _ = self._score(self.prepared.predictor(self.model, remainder))
+            if kriged < error or self._remainder == "kriging":
+                self.kriged, error = True, kriged
+        return error
+
+    def _score(self, predictor: Predictor) -> tuple[float, float]:
+        """Return the held-out error, and the mean squared one in the fitted scale."""
         fitted = predictor.fitted(self.held.coords, unseen="mean")
-        error = fitted - predictor.transform.apply(self.held.values)
-        self.noise = float(np.average(error**2, weights=self.held.weights))
+        apart = fitted - predictor.transform.apply(self.held.values)
+        noise = float(np.average(apart**2, weights=self.held.weights))
         predicted = predictor.transform.undo(fitted)
-        return measure(self._options.metric, self.held.values, predicted, self.held.weights)
+        error = measure(self._options.metric, self.held.values, predicted, self.held.weights)
+        return error, noise
 
     def close(self) -> None:
         if self._engine is not None:
@@ -218,6 +245,7 @@ def walk(
                     float(np.mean([len(fold.model or ()) for fold in folds])),
                     float(np.mean([fold.noise for fold in folds])),
                     budget.elapsed,
+                    float(np.mean([fold.kriged for fold in folds])),
                 )
             )
             since = 0 if error < (1.0 - WORTH) * least else since + 1
@@ -228,7 +256,7 @@ def walk(
             if budget.spent or enough or not any(map(_binds, folds)):
                 break
     assert best is not None  # the first radius is always walked to
-    radii, found, objectives, boxes, noise, seconds = map(np.array, zip(*rows, strict=True))
+    radii, found, objectives, boxes, noise, seconds, kriged = map(np.array, zip(*rows, strict=True))
     path = RadiusPath(
         transform=scale.transform.name,
         baseline="additive" if scale.additive else "none",
@@ -239,6 +267,7 @@ def walk(
         boxes=boxes,
         noise=noise,
         seconds=seconds,
+        kriged=kriged > 0.5,
     )
     return path, best
 
@@ -262,6 +291,7 @@ def approach(
     Pairs of a gap, in the fitted scale, and the error on held-out cells, mean of the folds.
     """
     noise, radius = float(path.noise[path.best]), path.radius
+    options = replace(options, remainder=path.remainder)
     steps: list[tuple[float, float]] = []
     with _open_folds(pairs, scale, options) as folds:
         for share in CLOSER:
@@ -293,9 +323,17 @@ def _radii(folds: Sequence[_Fold], options: Options) -> Iterator[float]:
         yield options.radius
         return
     radius = max(fold.prepared.largest for fold in folds)
+    ratio = RATIO
+    if any(_remainder(options, fold.prepared) != "none" for fold in folds):
+        radius, ratio = LOWER * radius, STRIDE
     for _ in range(options.most_radii):
         yield radius
-        radius *= RATIO
+        radius *= ratio
+
+
+def _remainder(options: Options, prepared: Prepared) -> str:
+    """Return what may be done with the remainder: kriging needs a tensor that is small."""
+    return options.remainder if can_krige(prepared.observations) else "none"
 
 
 def _binds(fold: _Fold) -> bool:

@@ -14,6 +14,7 @@ from intensor.fitting.samples import Samples
 from intensor.model.baseline import Baseline, fit_baseline
 from intensor.model.model import Model
 from intensor.model.predictor import Predictor, index_counts
+from intensor.model.remainder import Remainder
 from intensor.model.transform import Transform
 
 __all__ = ["Prepared", "prepare"]
@@ -49,10 +50,14 @@ class Prepared:
         """Whether boxes must be able to count negatively."""
         return self.baseline is not None
 
-    def predictor(self, model: Model) -> Predictor:
+    def predictor(self, model: Model, remainder: Remainder | None = None) -> Predictor:
         """Return what predicts with a model that was fitted to these observations."""
         return Predictor(
-            model=model, counts=self.counts, transform=self.transform, baseline=self.baseline
+            model=model,
+            counts=self.counts,
+            transform=self.transform,
+            baseline=self.baseline,
+            remainder=remainder,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,7 +11,11 @@ import numpy as np
 from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.data.observations import cell_numbers
 
-__all__ = ["Samples", "sample", "splits"]
+__all__ = ["Samples", "lost_mode", "sample", "splits"]
+
+MOSTLY = 0.5
+"""Share of the missing cells that lie in empty fibres, beyond chance, and of the cells of other
+fibres that are observed, from which on cells are missing fibre by fibre."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,20 +73,54 @@ def splits(
 ) -> Iterator[tuple[Samples, Samples]]:
     """Yield (training, held-out) pairs; all observations of a cell are on the same side.
 
+    Where cells are missing fibre by fibre, whole fibres are held out: what it is like to predict
+    what is missing can only be told from cells that are missing in the same way.
+
     Parameters
     ----------
     folds
         Number of pairs; with one, ``share`` of the cells are held out, else one part of so many.
     """
-    numbers = cell_numbers(samples.coords, samples.shape)
-    n_cells = int(numbers.max()) + 1
-    if n_cells < 2:
+    lost = lost_mode(samples)
+    numbers = _fibre_numbers(samples, lost)
+    n_parts = int(numbers.max()) + 1
+    if n_parts < 2:
         return
-    order = np.random.default_rng([seed, 1]).permutation(n_cells)
-    size = min(max(1, round(share * n_cells)), n_cells - 1)
-    parts = np.array_split(order, min(folds, n_cells)) if folds > 1 else [order[:size]]
+    order = np.random.default_rng([seed, 1]).permutation(n_parts)
+    size = min(max(1, round(share * n_parts)), n_parts - 1)
+    parts = np.array_split(order, min(folds, n_parts)) if folds > 1 else [order[:size]]
     for part in parts:
-        held = np.zeros(n_cells, dtype=bool)
+        held = np.zeros(n_parts, dtype=bool)
         held[part] = True
         rows = held[numbers]
         yield samples.part(~rows), samples.part(rows)
+
+
+def lost_mode(samples: Samples) -> int | None:
+    """Return the mode along which whole fibres are missing, if that is how cells are missing.
+
+    That is so when most missing cells lie in fibres without a single observation, far more than
+    chance would have it, while fibres with observations are mostly complete.
+    """
+    cells = math.prod(samples.shape)
+    n_cells = samples.n_cells
+    if n_cells == cells or len(samples.shape) < 2:
+        return None
+    missing = (cells - n_cells) / cells
+    best, most = None, MOSTLY
+    for mode, length in enumerate(samples.shape):
+        seen = int(_fibre_numbers(samples, mode).max()) + 1
+        lost = (cells - seen * length) / (cells - n_cells)
+        above = lost - missing ** (length - 1)
+        if length > 1 and n_cells >= MOSTLY * seen * length and above > most:
+            best, most = mode, above
+    return best
+
+
+def _fibre_numbers(samples: Samples, mode: int | None) -> IndexArray:
+    """Number the fibres along a mode that observations lie in; the cells, when it is None."""
+    if mode is None:
+        return cell_numbers(samples.coords, samples.shape)
+    others = [place for place in range(len(samples.shape)) if place != mode]
+    shape = tuple(samples.shape[place] for place in others)
+    return cell_numbers(np.ascontiguousarray(samples.coords[:, others]), shape)

@@ -21,6 +21,7 @@ from intensor.fitting.record import Fit, Validation
 from intensor.model.baseline import Baseline
 from intensor.model.model import Model
 from intensor.model.predictor import Predictor
+from intensor.model.remainder import Remainder
 from intensor.model.transform import TRANSFORMS
 from intensor.problem.vertex import Vertices, mode_slices
 from intensor.solver.result import Counters, Progress, Result, Seconds, Status
@@ -28,6 +29,7 @@ from intensor.solver.result import Counters, Progress, Result, Seconds, Status
 __all__ = ["unpack"]
 
 BASELINES = ("none", "additive")
+REMAINDERS = ("none", "kriging")
 NOT_FINITE = ("inf", "-inf", "nan")
 
 
@@ -72,6 +74,7 @@ class _Entries:
         self._header = header
         self._arrays = arrays
         self._shape = check_shape(_get(header, "shape", list))
+        self._first = header["format_version"] == 1  # which had no remainder
 
     def fit(self) -> Fit:
         """Return the fit."""
@@ -81,7 +84,11 @@ class _Entries:
         transform = TRANSFORMS[_word(header, "transform", TRANSFORMS)]
         return Fit(
             predictor=Predictor(
-                model=model, counts=self._counts(), transform=transform, baseline=self._baseline()
+                model=model,
+                counts=self._counts(),
+                transform=transform,
+                baseline=self._baseline(),
+                remainder=self._remainder(),
             ),
             result=self._result(model),
             labels=self._labels(),
@@ -129,6 +136,14 @@ class _Entries:
         if not (np.isfinite(effects).all() and math.isfinite(mean)):
             raise _damaged("effects are not all finite")
         return Baseline(shape=self._shape, mean=mean, effects=effects)
+
+    def _remainder(self) -> Remainder | None:
+        if self._first or _word(self._header, "remainder", REMAINDERS) == "none":
+            return None
+        field = self._array("remainder", "<f8", self._shape)
+        if not np.isfinite(field).all():
+            raise _damaged("the remainder is not all finite")
+        return Remainder(field=field)
 
     def _result(self, model: Model) -> Result:
         header = self._header
@@ -228,11 +243,16 @@ class _Entries:
             averaged=None if header.get("averaged") is None else _number(header, "averaged"),
         )
 
-    def _path(self, place: int) -> dict[str, FloatArray]:
+    def _path(self, place: int) -> dict[str, AnyArray]:
         length = self._array(f"path_{place}_radii", "<f8", (None,)).size
         if not length:
             raise _damaged(f"path_{place} is empty")
-        return {name: self._array(f"path_{place}_{name}", "<f8", (length,)) for name in PATH}
+        columns = {
+            name: self._array(f"path_{place}_{name}", "<f8", (length,))
+            for name in PATH
+            if name != "kriged" or not self._first
+        }
+        return {**columns, "kriged": columns.get("kriged", np.zeros(length)) > 0.0}
 
     def _array(self, name: str, kind: str | None, shape: tuple[int | None, ...]) -> AnyArray:
         """Return an entry of the type and shape it must have; None allows any."""

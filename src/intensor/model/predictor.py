@@ -12,6 +12,7 @@ from intensor.checks import check_cells
 from intensor.errors import SettingError, UnseenIndexError
 from intensor.model.baseline import Baseline
 from intensor.model.model import Model
+from intensor.model.remainder import Remainder
 from intensor.model.transform import TRANSFORMS, Transform
 from intensor.problem.vertex import mode_offsets, mode_slices
 
@@ -36,12 +37,15 @@ class Predictor:
         From the units of the data to the fitted scale and back.
     baseline
         Main effects in the fitted scale, or None.
+    remainder
+        What is added to baseline and boxes, in the fitted scale, or None.
     """
 
     model: Model
     counts: FloatArray
     transform: Transform = TRANSFORMS["none"]
     baseline: Baseline | None = None
+    remainder: Remainder | None = None
 
     @property
     def shape(self) -> Shape:
@@ -104,6 +108,8 @@ class Predictor:
         values = self.model.evaluate(columns) if len(cells) else np.empty(0)
         if self.baseline is not None and len(cells):
             values += self.baseline.evaluate(columns)
+        if self.remainder is not None and len(cells):
+            values += self.remainder.evaluate(columns)
         return values
 
     def _known_cells(self, cells: IndexArray) -> IndexArray:
@@ -130,6 +136,8 @@ class Predictor:
             for mode, part in enumerate(mode_slices(self.shape)):
                 effect = self.counts[part] @ self.baseline.effects[part] / self.counts[part].sum()
                 values += np.where(cells[:, mode] < 0, effect, 0.0)
+        if self.remainder is not None:
+            values += self.remainder.average(cells, self.counts)
         return values
 
 

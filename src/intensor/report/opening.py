@@ -27,14 +27,16 @@ def headline(fit: Fit, summary: Summary) -> str:
     boxes = "1 box" if len(fit.model) == 1 else f"{count(len(fit.model))} boxes"
     if fit.predictor.baseline is not None:
         boxes = f"A baseline and {boxes}"
+    if fit.predictor.remainder is not None:
+        boxes = f"{boxes} and a kriged remainder"
     describe = "describes" if boxes == "1 box" else "describe"
     return (
         f'<p class="lead">{boxes} {describe} '
         f"{count(summary.values.size)} observation{plural} of <b>{label_html(labels.value)}"
         f"</b>, which cover {count(summary.observed)} of the {count(summary.n_cells)} cells of "
         f"{modes} ({lengths}), and predict all others. "
-        f"Mean squared error {number(fit.objective)}{_scale_note(fit)}; no model of this radius "
-        f"can be below {number(fit.bound)}; gap {number(gap(fit))} "
+        f"Mean squared error{_alone(fit)} {number(fit.objective)}{_scale_note(fit)}; no model of "
+        f"this radius can be below {number(fit.bound)}; gap {number(gap(fit))} "
         f"({percent(relative_gap(fit))}).</p>"
     )
 
@@ -91,6 +93,11 @@ def _card(row: tuple[str, str, str]) -> str:
     name, figure, note = row
     small = f"<small>{note}</small>" if note else ""
     return f"<div><dt>{name}</dt><dd>{figure}{small}</dd></div>"
+
+
+def _alone(fit: Fit) -> str:
+    """Say that the certificate is that of the boxes, when they are not all there is."""
+    return "" if fit.predictor.remainder is None else " before kriging"
 
 
 def _scale_note(fit: Fit) -> str:

@@ -140,6 +140,7 @@ def settings_section(fit: Fit) -> str:
         ("shape", TIMES.join(map(count, fit.shape))),
         ("transform", escape(predictor.transform.name)),
         ("baseline", "none" if predictor.baseline is None else "additive"),
+        ("remainder", "none" if predictor.remainder is None else "kriging"),
         ("boxes may be negative", "yes" if fit.model.signed else "no"),
         ("solutions averaged", count(fit.n_solutions)),
         ("solver version", escape(result.version)),

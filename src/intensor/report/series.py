@@ -75,7 +75,7 @@ def scale_name(path: RadiusPath) -> str:
     """Return what a path was walked in, in two words."""
     transform = "no transform" if path.transform == "none" else path.transform
     baseline = "no baseline" if path.baseline == "none" else f"{path.baseline} baseline"
-    return f"{transform}, {baseline}" + (" (on a sample)" if path.sampled else "")
+    return f"{transform}, {baseline}" + (" (first look)" if path.sampled else "")
 
 
 def scale_words(fit: Fit) -> str:
