@@ -135,6 +135,7 @@ class _Fitting:
             radius or prepared.largest,
             None if validation is None else validation.tolerance,
             self._before_kriging(self._budget, prepared, remainder),
+            warm=remainder != "none",
         )
         result = average_results(results, prepared.observations)
         return Fit(
@@ -188,7 +189,7 @@ class _Fitting:
                     watch=self._watch_path(scale),
                 ),
             )
-        if options.n_solutions > 1:
+        if options.n_solutions > 1 and validation.path.remainder == "none":
             validation = self._measure_averaging(pairs, scale, validation)
         return scale, validation.path.radius, validation
 
@@ -215,19 +216,13 @@ class _Fitting:
         for place, (training, held) in enumerate(pairs):
             prepared = prepare(training, scale)
             budget = Budget(whole.remaining / (len(pairs) - place), within=whole)
-            path = validation.path
             results = self._solve_all(
-                prepared,
-                path.radius,
-                validation.tolerance,
-                self._before_kriging(budget, prepared, path.remainder),
-                "validation, ",
+                prepared, validation.path.radius, validation.tolerance, budget, "validation, "
             )
             models = [result.model for result in results]
 
             def error(model: Model, prepared: Prepared = prepared, held: Samples = held) -> float:
-                predictor = self._predictor(prepared, model, validation.path.remainder)
-                predicted = predictor.predict(held.coords, unseen="mean")
+                predicted = prepared.predictor(model).predict(held.coords, unseen="mean")
                 return measure(self._options.metric, held.values, predicted, held.weights)
 
             single.append(float(np.mean([error(model) for model in models])))
@@ -261,8 +256,9 @@ class _Fitting:
         tolerance: float | None,
         whole: Budget,
         word: str = "",
+        warm: bool = False,
     ) -> list[Result]:
-        """Solve once per seed."""
+        """Solve once per seed; a warm start goes on from the model of the walk."""
         options = self._options
         exact = exact_oracle(
             options.exact,
@@ -280,12 +276,13 @@ class _Fitting:
                 break
             many = options.n_solutions > 1
             late = whole.spent or self._enough  # go on from where the walk was, and no further
+            begin = self._walked if late or (warm and not place) else None
             results.append(
                 run(
                     prepared.observations,
-                    version="fast" if late and self._walked else options.version,
+                    version="fast" if begin is not None else options.version,
                     exact=exact,
-                    start=self._walked if late else None,
+                    start=begin,
                     settings=replace(solver, seed=solver.seed + place),
                     budget=Budget(whole.remaining / (options.n_solutions - place), within=whole),
                     callback=self._watching(

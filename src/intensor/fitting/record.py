@@ -39,7 +39,7 @@ class Validation:
         fitted scale.
     single, averaged
         Error of one solution and of the average of ``n_solutions`` at the chosen radius; None
-        when a single solution was asked for.
+        when a single solution was asked for, or the remainder is kriged.
     """
 
     metric: str
