@@ -40,8 +40,8 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     baseline
         "none", "additive" to take main effects out first, or "auto".
     remainder
-        What to do with what boxes leave: "none", "kriging" to predict it from cells that are
-        alike, or "auto" for validation to say. Kriging needs a tensor that is small and not too
+        What to add to the boxes: "none", "kriging" for what cells that are alike say of each
+        other, or "auto" for validation to say. Kriging needs a tensor that is small and not too
         sparse, and does not touch the certificate, which is that of the boxes.
     n_solutions
         Models, from different seeds, to average.

@@ -151,7 +151,7 @@ class FitWords:
     )
     remainder: Annotated[
         RemainderWord,
-        typer.Option(help="What boxes leave: nothing, or predicted from cells that are alike."),
+        typer.Option(help="What to add to the boxes: nothing, or what cells that are alike say."),
     ] = RemainderWord.none
     n_solutions: Annotated[int, typer.Option(help="Models to average.")] = 1
     validation: Annotated[

@@ -1,18 +1,20 @@
-"""Kriging: what the boxes leave is alike in cells that are alike, and so it can be predicted.
+"""Kriging: boxes tell which indices are alike, and cells that are alike predict each other.
 
-What baseline and boxes leave of the observed cells, r, is taken for
+The targets y of the observed cells (fitted scale, baseline taken out) are taken for
 
-    r = f + e,    f ~ N(0, K_1 x K_2 x ... x K_p),    e ~ N(0, noise / weight of the cell)
+    y = mean + f + e,    f ~ N(0, K_1 x K_2 x ... x K_p),    e ~ N(0, noise / weight of the cell)
 
 with one covariance matrix per mode: a cell resembles another as much as their indices do in
-every mode. The expected f of all cells given r is the remainder; it solves a linear system with
-the observed cells as unknowns, by conjugate gradients, whose products are one matrix product
-per mode. The covariances are found by a few rounds of expectation and maximisation; the
+every mode. The covariances are those of the tensor that the boxes complete, which is known in
+every cell: each mode's in turn, what the other modes have in common taken out, until they agree.
+The expected f of all cells given y solves a linear system with the observed cells as unknowns,
+by conjugate gradients, whose products are one matrix product per mode. Rounds of expectation
+and maximisation then let the observed cells have their say on covariances and noise; the
 expectation is taken over one draw from the conditional distribution, which is plenty, since an
 entry of K_k is an average over all cells that share a pair of indices.
 
 The tensor is dense here, so this is for tensors that fit in memory and are not too sparse.
-Boxes give what is sharp and what many cells share; this gives what is smooth.
+A sum of boxes is a stair where the data is a slope; it is good at telling stairs apart.
 """
 
 from __future__ import annotations
@@ -30,8 +32,18 @@ from intensor.model.remainder import Remainder
 
 __all__ = ["ROUNDS", "can_krige", "expected_seconds", "krige"]
 
-ROUNDS = 4
-"""Of expectation and maximisation; more of them follow the noise."""
+ROUNDS, ROUNDS_WITHOUT = 1, 4
+"""Of expectation and maximisation, with boxes and without a single one to start from; more of
+them follow the noise."""
+LIKE, SHARE = 0.5, 0.8
+"""Without a box: how much alike two indices are to begin with, and how much is not noise."""
+PASSES = 3
+"""Over the modes, for the covariances of the boxes' tensor."""
+RIDGE = 0.01
+"""Share of the mean variance that is added to every variance of the boxes' tensor: boxes leave
+out what is small."""
+FIRST_NOISE = 0.5
+"""Noise to begin with, as a share of the mean squared error of the boxes."""
 MOST_CELLS = 1 << 22
 SPARSEST = 32.0
 """Cells of the tensor per observed cell, at most."""
@@ -39,12 +51,10 @@ LONGEST = 4096
 """Indices of a mode, at most: its covariance matrix is inverted."""
 STEPS, CLOSE = 200, 1e-3
 """Conjugate gradients: steps at most, and the size of the error, relative, to end at."""
-LAST_STEPS = 400
-"""Steps at most of the last system, whose solution is the remainder."""
-LIKE = 0.5
-"""How much alike two indices are to begin with."""
-SHARE = 0.8
-"""How much of the mean square is not noise, to begin with."""
+LAST_STEPS, LAST_CLOSE = 500, 1e-4
+"""The same for the last system, whose solution is what is predicted."""
+LEAST_NOISE = 1e-6
+"""Of the mean square of the targets."""
 PRIOR = 1.0
 """A covariance of d indices is pulled towards one where all pairs are equally alike as if so
 many times d observations of every index had said that."""
@@ -77,7 +87,7 @@ def krige(
     seed: int = 0,
     rounds: int = ROUNDS,
 ) -> Remainder:
-    """Return what is expected of every cell beyond a model.
+    """Return what is expected of every cell beyond what a model says of it.
 
     Parameters
     ----------
@@ -90,18 +100,30 @@ def krige(
         How often the covariances are improved.
     """
     columns = tuple(column.astype(np.int64) for column in observations.coords)
-    left = observations.means - model.evaluate(columns)
-    size = float(np.sqrt(np.mean(left**2)))
-    field = np.zeros(observations.shape, dtype=np.float32)
-    if not size > 0.0 or not math.isfinite(size):
-        return Remainder(field=field)
-    weights = observations.cell_shares() * float(observations.n_cells)
-    kriging = _Kriging(observations.shape, columns, left / size, weights, seed)
+    shares = observations.cell_shares()
+    mean = float(shares @ observations.means)
+    targets = observations.means - mean
+    boxes = model.to_dense() - mean
+    size = float(np.abs(targets).max())
+    scaled = (boxes[columns] - targets) / size if size > 0.0 else np.zeros(1)
+    square = float(shares @ scaled**2) if size > 0.0 else 0.0
+    if not square > 0.0:
+        return Remainder(field=np.zeros(observations.shape))  # nothing is left to be predicted
+    if np.ptp(boxes) == 0.0:
+        rounds = max(rounds, ROUNDS_WITHOUT) if rounds else 0
+    kriging = _Kriging(
+        boxes / size,
+        columns,
+        targets=targets / size,
+        weights=shares * float(observations.n_cells),
+        noise=FIRST_NOISE * square,
+        seed=seed,
+    )
     for _ in range(rounds):
         if budget.interrupted:
             break
         kriging.improve(budget)
-    return Remainder(field=kriging.expected(budget).astype(np.float64) * size)
+    return Remainder(field=kriging.expected(budget).astype(np.float64) * size - boxes)
 
 
 class _Kriging:
@@ -109,36 +131,52 @@ class _Kriging:
 
     def __init__(
         self,
-        shape: tuple[int, ...],
+        boxes: FloatArray,
         columns: tuple[AnyArray, ...],
-        left: FloatArray,
+        *,
+        targets: FloatArray,
         weights: FloatArray,
+        noise: float,
         seed: int,
     ) -> None:
+        shape = boxes.shape
         self._shape = shape
         self._at = columns
         self._known = np.zeros(shape, dtype=np.float32)
         self._known[columns] = 1.0
-        self._left = np.zeros(shape, dtype=np.float32)
-        self._left[columns] = left
+        self._targets = np.zeros(shape, dtype=np.float32)
+        self._targets[columns] = targets
         self._inverse_weights = np.zeros(shape, dtype=np.float32)
         self._inverse_weights[columns] = 1.0 / weights
         self._weights = weights
-        square = float(weights @ left**2) / float(weights.sum())
-        self._noise = (1.0 - SHARE) * square
-        self._covariances = [
-            ((1.0 - LIKE) * np.eye(length) + LIKE).astype(np.float32) for length in shape
-        ]
-        self._covariances[0] *= np.float32(SHARE * square)
+        square = float(weights @ targets**2) / float(weights.sum())
+        self._least_noise = max(LEAST_NOISE * square, float(np.finfo(np.float32).tiny))
+        self._noise = max(noise, self._least_noise)
+        self._covariances = self._alike(boxes)
         random = np.random.default_rng([seed, 3])
         self._drawn_field = random.standard_normal(shape, dtype=np.float32)
         self._drawn_noise = random.standard_normal(shape, dtype=np.float32)
         self._drawn_solution = np.zeros(shape, dtype=np.float32)
 
+    def _alike(self, boxes: FloatArray) -> list[AnyArray]:
+        """Return the covariances of a tensor that is known in every cell."""
+        covariances = [np.eye(length) for length in self._shape]
+        if np.ptp(boxes) == 0.0:
+            covariances = [(1.0 - LIKE) * one + LIKE for one in covariances]
+            covariances[0] *= SHARE * self._noise / FIRST_NOISE
+            return [covariance.astype(np.float32) for covariance in covariances]
+        roots = list(covariances)
+        for _ in range(PASSES):
+            for mode, length in enumerate(self._shape):
+                covariance = self._pull(_mode_covariance(boxes, roots, mode))
+                covariance += RIDGE * np.trace(covariance) / length * np.eye(length)
+                covariances[mode], roots[mode] = _sized(covariance, mode)
+        return [covariance.astype(np.float32) for covariance in covariances]
+
     def expected(self, budget: Budget) -> AnyArray:
         """Return the expected field of all cells."""
-        start = np.zeros_like(self._left)
-        solution = self._solve(self._left, start, LAST_STEPS, budget)
+        start = np.zeros_like(self._targets)
+        solution = self._solve(self._targets, start, LAST_STEPS, LAST_CLOSE, budget)
         return _multiply(solution, self._covariances)
 
     def improve(self, budget: Budget) -> None:
@@ -146,20 +184,15 @@ class _Kriging:
         roots = [_root(covariance) for covariance in self._covariances]
         field = _multiply(self._drawn_field, [root.astype(np.float32) for root in roots])
         noise = self._drawn_noise * np.sqrt(self._noise * self._inverse_weights)
-        apart = self._known * (self._left - field) - noise
-        self._drawn_solution = self._solve(apart, self._drawn_solution, STEPS, budget)
+        apart = self._known * (self._targets - field) - noise
+        self._drawn_solution = self._solve(apart, self._drawn_solution, STEPS, CLOSE, budget)
         field += _multiply(self._drawn_solution, self._covariances)
-        error = (self._left - field)[self._at].astype(np.float64)
-        self._noise = max(
-            float(self._weights @ error**2) / float(self._weights.sum()),
-            JITTER * float(np.mean(self._left[self._at].astype(np.float64) ** 2)),
-        )
+        error = (self._targets - field)[self._at].astype(np.float64)
+        square = float(self._weights @ error**2) / float(self._weights.sum())
+        self._noise = max(square, self._least_noise)
         for mode in range(len(self._shape)):
-            covariance = self._pull(_mode_covariance(field, roots, mode))
-            if mode:  # the size of the field is that of the first mode's
-                covariance /= np.trace(covariance) / len(covariance)
+            covariance, roots[mode] = _sized(self._pull(_mode_covariance(field, roots, mode)), mode)
             self._covariances[mode] = covariance.astype(np.float32)
-            roots[mode] = _root(covariance)
 
     def _pull(self, covariance: FloatArray) -> FloatArray:
         """Pull a covariance towards one where all pairs of indices are equally alike."""
@@ -173,7 +206,9 @@ class _Kriging:
         share = seen / (seen + PRIOR * length)
         return share * covariance + (1.0 - share) * target
 
-    def _solve(self, right: AnyArray, start: AnyArray, steps: int, budget: Budget) -> AnyArray:
+    def _solve(
+        self, right: AnyArray, start: AnyArray, steps: int, close: float, budget: Budget
+    ) -> AnyArray:
         """Solve (known K known + noise / weights) x = right by conjugate gradients."""
         noise = np.float32(self._noise) * self._inverse_weights
 
@@ -183,7 +218,7 @@ class _Kriging:
         solution = start.copy()
         error = right - operate(solution)
         direction = error.copy()
-        square, goal = _dot(error, error), CLOSE**2 * _dot(right, right)
+        square, goal = _dot(error, error), close**2 * _dot(right, right)
         for _ in range(steps):
             if square <= goal or budget.interrupted:
                 break
@@ -228,12 +263,19 @@ def _root(covariance: AnyArray) -> FloatArray:
     return np.diag(np.sqrt(np.diag(matrix)))
 
 
+def _sized(covariance: FloatArray, mode: int) -> tuple[FloatArray, FloatArray]:
+    """Return a covariance and its root; the first mode's has the size of the whole field."""
+    if mode:
+        covariance = covariance / (np.trace(covariance) / len(covariance))
+    return covariance, _root(covariance)
+
+
 def _mode_covariance(field: AnyArray, roots: list[FloatArray], mode: int) -> FloatArray:
     """Return the covariance of one mode's slabs, what other modes have in common taken out."""
     for other, root in enumerate(roots):
         if other != mode:
             inverse = solve_triangular(root, np.eye(len(root)), lower=True)
-            field = _multiply_mode(field, inverse.astype(np.float32), other)
+            field = _multiply_mode(field, inverse.astype(field.dtype), other)
     slabs = np.moveaxis(field, mode, 0).reshape(field.shape[mode], -1).astype(np.float64)
     covariance: FloatArray = slabs @ slabs.T / slabs.shape[1]
     return covariance

@@ -49,7 +49,7 @@ class Options:
     scales
         What validation may choose from; a single one is taken as it is.
     remainder
-        "none", "kriging" for what boxes leave to be predicted from cells like it, or "auto" for
+        "none", "kriging" for what cells that are alike say of each other, or "auto" for
         validation to say.
     n_solutions
         Models to average.

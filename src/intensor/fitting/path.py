@@ -48,10 +48,8 @@ CLOSER = (0.5, 0.25, 0.1, 0.05, 0.02)
 """Gaps to stop a fit at, as shares of the mean squared error on held-out cells."""
 SLACK = 1e-3
 """Share of the radius that must stay unused for it to bind no longer."""
-LOWER, STRIDE = 0.5, 2.0**0.5
-"""Where radii begin when the remainder is kriged, in the largest fitted value, from which they
-begin otherwise, and from one to the next: boxes then need not reach all of a value, and what a
-radius leaves is kriged, so that the error depends less on it."""
+STRIDE = 2.0**0.5
+"""From one radius to the next when the remainder is kriged, and the error depends less on it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -325,7 +323,7 @@ def _radii(folds: Sequence[_Fold], options: Options) -> Iterator[float]:
     radius = max(fold.prepared.largest for fold in folds)
     ratio = RATIO
     if any(_remainder(options, fold.prepared) != "none" for fold in folds):
-        radius, ratio = LOWER * radius, STRIDE
+        ratio = STRIDE
     for _ in range(options.most_radii):
         yield radius
         radius *= ratio
