@@ -111,6 +111,30 @@ def test_settings_reach_the_fit(data):
     assert stopped.fit(data.coords, data.values).status_ is intensor.Status.STOPPED
 
 
+@pytest.mark.parametrize("remainder", ["kriging", "auto"])
+def test_the_remainder_is_kriged(data, remainder):
+    words = {"exact": "off", "n_radii": 2, "random_state": 3, "shape": data.shape}
+    completer = TensorCompleter(remainder=remainder, scoring="balanced", **words)
+    completer.fit(data.coords, data.values)
+    options = check_options(exact="off", n_radii=2, seed=3, remainder=remainder, scoring="balanced")
+    by_hand = fit_tensor(data.coords, data.values, options, shape=data.shape)
+    assert np.array_equal(completer.predict(data.coords), by_hand.predict(data.coords))
+    kriged = completer.fit_.predictor.remainder is not None
+    assert kriged == (completer.path_.remainder == "kriging") == (by_hand.path.kriged.any())
+    assert kriged or remainder == "auto"
+    again = pickle.loads(pickle.dumps(completer))
+    assert np.array_equal(again.predict(data.coords), completer.predict(data.coords))
+    assert clone(completer).get_params()["remainder"] == remainder
+
+
+def test_a_remainder_by_another_name_is_refused(data):
+    with pytest.raises(errors.SettingError, match="remainder is 'krige'"):
+        TensorCompleter(remainder="krige").fit(data.coords, data.values)
+    sparse = TensorCompleter(**QUICK, remainder="kriging", shape=(60, 50, 40))
+    with pytest.raises(errors.SettingError, match=r"60 x 50 x 40 with \d+ observed cells"):
+        sparse.fit(data.coords, data.values)
+
+
 def test_settings_travel(data):
     pair = (np.sqrt, np.square)
     completer = TensorCompleter(transform=pair, radius=3.0, random_state=4)

@@ -48,8 +48,8 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     validation
         Share of the cells to hold out (0.1), or number of folds (5).
     scoring
-        Validation error: "rmse", "mae", "mape", or "balanced" for the geometric mean of the first
-        two, which a few large errors do not decide.
+        Validation error: "rmse", "mae", "mape", or "balanced", for which large and small values
+        both count: the geometric mean of the RMSE and the mean squared difference of roots.
     n_radii
         Longest path of radii that "auto" may try.
     unseen

@@ -117,3 +117,36 @@ def test_a_model_without_boxes_is_announced(table, tmp_path, capsys):
     words = ["--radius", "6", "--max-iterations", "0", "-q", "-o", str(tmp_path / "m.npz")]
     assert main(["fit", str(table), "--value", "rating", *words]) == 0
     assert "warning: the fit ended (ITERATION_LIMIT) before" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("word", ["kriging", "auto"])
+def test_a_kriged_remainder_from_fit_to_predict(table, tmp_path, capsys, word):
+    model, cells = tmp_path / "model.npz", tmp_path / "cells.csv"
+    cells.write_text("user,item,week\nbob,y,2\ncat,x,1\n")
+    words = ["--remainder", word, "--scoring", "balanced", "--n-radii", "2", "--json", "-q"]
+    assert main(["fit", str(table), "--value", "rating", "-o", str(model), *words]) == 0
+    figures = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    fit = load(model)
+    kriged = fit.predictor.remainder is not None
+    assert figures["remainder"] == ("kriging" if kriged else "none") == fit.path.remainder
+    assert kriged or word == "auto"
+    assert figures["validation"]["metric"] == "balanced"
+    (path,) = figures["validation"]["paths"]
+    assert path["kriged"] == fit.path.kriged.tolist()
+    assert len(path["kriged"]) == len(path["radii"])
+
+    assert main(["predict", str(model), str(cells)]) == 0
+    found = [float(line.split(",")[3]) for line in capsys.readouterr().out.splitlines()[1:]]
+    expected = fit.predict(np.array([[1, 1, 1], [2, 0, 0]]))
+    assert found == pytest.approx(expected.tolist(), rel=1e-12)
+
+    assert main(["info", str(model)]) == 0
+    assert ("remainder kriged" in capsys.readouterr().out) == kriged
+    assert main(["info", str(model), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["remainder"] == figures["remainder"]
+    assert main(["verify", str(model), str(table)]) == 0
+
+
+def test_a_remainder_by_another_name_is_refused(table, tmp_path, refused):
+    words = ["--value", "rating", "-o", tmp_path / "model.npz", "--remainder", "krige"]
+    assert "krige" in refused("fit", table, *words)

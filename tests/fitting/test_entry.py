@@ -10,18 +10,23 @@ import numpy as np
 import pytest
 
 import intensor
+from intensor.budget import Budget
 from intensor.data.labels import Labels
 from intensor.errors import (
     CoordinateError,
     EmptyDataError,
     NegativeValueError,
     RadiusWarning,
+    SettingError,
     ValuesError,
 )
 from intensor.fitting import entry
 from intensor.fitting.entry import LEAST_RTOL, fit
+from intensor.fitting.kriging import krige
 from intensor.fitting.options import RTOL, check_options
-from intensor.fitting.path import CLOSER, NEARLY
+from intensor.fitting.path import CLOSER, NEARLY, walk
+from intensor.fitting.preparation import prepare
+from intensor.fitting.samples import Samples
 from intensor.solver.result import Status
 
 CLEAN = intensor.planted((8, 8, 8), 300)
@@ -285,6 +290,244 @@ def test_the_same_seed_gives_the_same_fit():
     assert np.array_equal(first.path.errors, second.path.errors)
 
 
+# --- the remainder
+
+
+def smooth(shape=(10, 9, 8), *, noise=0.1, seed=1):
+    """Return half of the cells of a sum of outer products of smooth curves, and the others."""
+    rng = np.random.default_rng(seed)
+    truth = np.zeros(shape)
+    for _ in range(3):
+        part = np.ones(shape)
+        for mode, length in enumerate(shape):
+            turns = rng.uniform(0.3, 1.0) * np.linspace(0.0, 1.0, length) + rng.uniform()
+            curve = 1.0 + 0.9 * np.sin(2.0 * np.pi * turns)
+            part *= curve.reshape([-1 if place == mode else 1 for place in range(len(shape))])
+        truth += part
+    known = rng.random(shape) < 0.5
+    coords = np.argwhere(known)
+    values = np.maximum(truth[known] + noise * rng.standard_normal(len(coords)), 0.0)
+    data = intensor.Planted(shape=shape, coords=coords, values=values, truth=CLEAN.truth)
+    return data, np.argwhere(~known), truth[~known]
+
+
+def error_of(found, cells, truth):
+    return np.sqrt(np.mean((found.predict(cells, unseen="mean") - truth) ** 2))
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_auto_kriges_what_is_smooth_and_predicts_better(seed):
+    data, cells, truth = smooth(seed=seed)
+    radius = 1.01 * data.values.max()
+    plain, found = (fitted(data, radius=radius, remainder=word) for word in ("none", "auto"))
+    assert found.path.remainder == "kriging"
+    assert found.predictor.remainder.shape == data.shape
+    assert plain.predictor.remainder is None
+    assert error_of(found, cells, truth) < 0.7 * error_of(plain, cells, truth)
+    checked(found, data)
+
+
+@pytest.mark.parametrize("words", [{}, {"transform": "sqrt", "baseline": "additive"}], ids=str)
+def test_kriging_adds_what_the_boxes_leave_to_be_expected(words):
+    data, cells, _ = smooth()
+    found = fitted(data, radius=9.0, rtol=1e-3, remainder="kriging", seed=2, **words)
+    plain = fitted(data, radius=9.0, rtol=1e-3, seed=2, **words)
+    assert found.validation is None
+    assert np.array_equal(found.model.weights, plain.model.weights)
+    assert (found.objective, found.bound) == (plain.objective, plain.bound)
+    samples = Samples(coords=data.coords, values=data.values, weights=None, shape=data.shape)
+    prepared = prepare(samples, check_options(**words).scales[0])
+    remainder = krige(prepared.observations, plain.model, budget=Budget(), seed=2)
+    assert np.array_equal(found.predictor.remainder.field, remainder.field)
+    added = found.predictor.fitted(cells) - plain.predictor.fitted(cells)
+    np.testing.assert_allclose(added, remainder.field[tuple(cells.T)], atol=1e-12)
+    checked(found, data)
+
+
+def test_the_certificate_is_that_of_the_boxes():
+    data, _, _ = smooth((5, 4, 3), noise=0.5)
+    found = fitted(data, exact="auto", radius=9.0, rtol=1e-3, remainder="kriging")
+    assert found.status is Status.OPTIMAL
+    assert checked(found, data).complete
+    of_boxes = np.mean((found.model.predict(data.coords) - data.values) ** 2)
+    assert found.objective == pytest.approx(of_boxes, rel=1e-12)
+    kriged = np.mean((found.predict(data.coords) - data.values) ** 2)
+    assert kriged != pytest.approx(of_boxes, rel=1e-2)
+    worse = found.predictor.residual_targets(data.coords, data.values) * 1.1
+    assert not found.verify(data.coords, worse).ok
+
+
+@pytest.mark.parametrize("rep", range(6))
+def test_the_fit_does_what_the_validation_said(rep):
+    rng = np.random.default_rng(rep)
+    known = rng.random((8, 8, 8)) < 0.5
+    box = np.zeros((8, 8, 8))
+    box[:4, 2:6, 4:] = 1.0
+    values = np.abs(box[known] + 0.3 * rng.standard_normal(known.sum()))
+    found = fit(
+        np.argwhere(known), values, check_options(exact="off", remainder="auto"), shape=(8, 8, 8)
+    )
+    assert (found.path.remainder == "kriging") == (found.predictor.remainder is not None)
+    assert found.path.kriged.dtype == bool
+    assert found.radius == found.path.radius
+
+
+def test_auto_leaves_noise_around_a_box_alone_sometimes():
+    said = set()
+    for rep in range(6):
+        rng = np.random.default_rng(rep)
+        values = np.zeros((8, 8, 8))
+        values[:4, :4, :4] = 1.0
+        known = rng.random(values.shape) < 0.5
+        seen = np.abs(values[known] + 0.3 * rng.standard_normal(known.sum()))
+        options = check_options(exact="off", remainder="auto")
+        said.add(fit(np.argwhere(known), seen, options, shape=values.shape).path.remainder)
+    assert "none" in said
+
+
+def test_the_same_seed_kriges_alike():
+    data, cells, _ = smooth()
+    first, again, other = (
+        fitted(data, radius=9.0, remainder="kriging", seed=seed).predict(cells, unseen="mean")
+        for seed in (5, 5, 6)
+    )
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_averages_are_kriged_too():
+    data, cells, truth = smooth()
+    radius = 1.01 * data.values.max()
+    found = fitted(data, radius=radius, remainder="auto", n_solutions=3)
+    plain = fitted(data, radius=radius, n_solutions=3)
+    assert found.path.remainder == "kriging"
+    assert found.n_solutions == 3
+    assert plain.validation.averaged is not None
+    assert found.validation.averaged is found.validation.single is None  # not worth the time
+    assert error_of(found, cells, truth) < 0.8 * error_of(plain, cells, truth)
+    checked(found, data)
+
+
+def test_a_kriged_fit_goes_on_from_the_model_of_the_path():
+    data, _, _ = smooth()
+    radius = 1.01 * data.values.max()
+    for remainder in ("none", "auto"):
+        looks = []
+        found = fitted(
+            data,
+            radius=radius,
+            remainder=remainder,
+            n_solutions=2,
+            watch=lambda word, now, looks=looks: looks.append((word, now)),
+        )
+        assert found.path.remainder == ("none" if remainder == "none" else "kriging")
+        first, second = (
+            next(now.active for word, now in looks if word == f"fit {place} of 2")
+            for place in (1, 2)
+        )
+        assert second <= 2  # from nothing, so that there is something to average
+        assert first <= 2 if remainder == "none" else first > 8
+        checked(found, data)
+
+
+def test_weights_count_in_the_remainder():
+    weighted = fitted(radius=0.8, rtol=1e-3, sample_weight=WHOLE, remainder="kriging")
+    plain = fitted(repeated(WHOLE), radius=0.8, rtol=1e-3, remainder="kriging")
+    fields = [found.predictor.remainder.field for found in (weighted, plain)]
+    size = np.abs(fields[1]).max()
+    np.testing.assert_allclose(fields[0], fields[1], atol=1e-3 * size)
+    other = fitted(radius=0.8, rtol=1e-3, remainder="kriging").predictor.remainder.field
+    assert np.abs(other - fields[1]).max() > 0.05 * size
+
+
+SPARSE = intensor.planted((40, 40, 40), 500, noise=0.1)
+LINE = intensor.Planted(
+    shape=(30,), coords=np.arange(30)[:, np.newaxis], values=np.ones(30), truth=CLEAN.truth
+)
+LONG = intensor.Planted(
+    shape=(5000, 2),
+    coords=np.stack(np.unravel_index(np.arange(0, 10000, 20), (5000, 2)), axis=1),
+    values=np.linspace(0.5, 1.0, 500),
+    truth=CLEAN.truth,
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "figures"),
+    [
+        (SPARSE, "got 40 x 40 x 40 with 49[0-9] observed cells"),
+        (LINE, "at least two modes.*got 30 with 30 observed cells"),
+        (LONG, "at most 4096 indices; got 5000 x 2 with 500 observed"),
+    ],
+    ids=["sparse", "one mode", "long"],
+)
+def test_tensors_that_cannot_be_kriged_are_refused_or_not_kriged(data, figures):
+    with pytest.raises(SettingError, match=f"4194304 cells.*one in 32.*{figures}"):
+        fitted(data, radius=1.5, remainder="kriging")
+    with pytest.raises(SettingError, match=figures):
+        fitted(data, n_radii=1, remainder="kriging")
+    found = fitted(data, n_radii=2, remainder="auto")
+    plain = fitted(data, n_radii=2)
+    assert found.predictor.remainder is None
+    assert found.path.remainder == "none"
+    assert np.array_equal(found.model.weights, plain.model.weights)
+
+
+@pytest.mark.parametrize("remainder", ["kriging", "auto"])
+def test_hardly_any_data_can_be_kriged(remainder):
+    options = check_options(exact="off", remainder=remainder)
+    single = fit([[1, 2], [1, 2]], [2.0, 4.0], options)
+    assert single.predict([[1, 2]]) == pytest.approx([3.0], rel=1e-6)
+    assert (single.predictor.remainder is None) == (remainder == "auto")  # nothing to validate
+    zeros = fitted(values=np.zeros(150), remainder=remainder)
+    assert not zeros.predict(EVERY, unseen="mean").any()
+
+
+@pytest.mark.parametrize("scale", [2.0**-180, 2.0**180])
+def test_values_of_any_size_can_be_kriged(scale):
+    data, cells, _ = smooth()
+    plain = fitted(data, radius=9.0, rtol=1e-3, remainder="kriging")
+    found = fitted(
+        data, values=scale * data.values, radius=9.0 * scale, rtol=1e-3, remainder="kriging"
+    )
+    size = np.abs(plain.predictor.remainder.field).max()
+    assert size > 0.5
+    np.testing.assert_allclose(found.predict(cells) / scale, plain.predict(cells), atol=1e-5 * size)
+
+
+def test_unseen_indices_are_averaged_over_with_the_remainder():
+    data, _, _ = smooth((5, 4, 3))
+    kept = data.coords[:, 1] != 2
+    data = dataclasses.replace(data, coords=data.coords[kept], values=data.values[kept])
+    found = fitted(data, radius=9.0, remainder="kriging")
+    shares = np.bincount(data.coords[:, 1], minlength=4) / len(data.coords)
+    for first, third in ((0, 0), (4, 2)):
+        every = np.array([[first, second, third] for second in (0, 1, 3)])
+        expected = shares[[0, 1, 3]] @ found.predictor.fitted(every)
+        for second in (2, -1, 99):
+            (value,) = found.predictor.fitted([[first, second, third]], unseen="mean")
+            assert value == pytest.approx(expected, rel=1e-12)
+
+
+def test_whole_fibres_are_held_out_where_whole_fibres_are_missing(monkeypatch):
+    seen = []
+
+    def spy(pairs, *arguments, **words):
+        seen.extend(pairs)
+        return walk(pairs, *arguments, **words)
+
+    monkeypatch.setattr(entry, "walk", spy)
+    rng = np.random.default_rng(0)
+    known = np.broadcast_to(rng.random((8, 1, 8)) < 0.5, (8, 8, 8))
+    coords = np.argwhere(known)
+    options = check_options(exact="off", n_radii=1, remainder="auto")
+    fit(coords, rng.random(len(coords)), options, shape=(8, 8, 8))
+    ((training, held),) = seen
+    fibres = [set(map(tuple, part.coords[:, [0, 2]].tolist())) for part in (training, held)]
+    assert not fibres[0] & fibres[1]
+    assert len(held) == 8 * len(fibres[1])
+
+
 # --- predictions
 
 
@@ -489,6 +732,82 @@ def test_the_time_limit_is_kept():
     assert time.perf_counter() - start < 6.0
     assert found.status is Status.TIME_LIMIT
     assert len(found.model) > 0
+    checked(found, data)
+
+
+@pytest.mark.parametrize("remainder", ["none", "auto"])
+def test_six_scales_share_the_time(remainder):
+    data, cells, truth = smooth((20, 20, 20))
+    words = {"transform": "auto", "baseline": "auto", "remainder": remainder}
+    fitted(NOISY, n_radii=1, **words)  # so that nothing is compiled below
+    start = time.perf_counter()
+    found = fitted(data, time_limit=1.0, rtol=1e-9, **words)
+    assert time.perf_counter() - start < 6.0
+    paths = found.validation.paths
+    names = {(path.transform, path.baseline) for path in paths}
+    assert len(names) == 6
+    if len(paths) > 6:  # scouted first: the scale was chosen by what that said
+        assert [path.sampled for path in paths] == [True] * 6 + [False]
+        scouted = min(paths[:6], key=lambda path: path.error)
+        assert (scouted.transform, scouted.baseline) == (found.path.transform, found.path.baseline)
+        assert found.validation.chosen == 6
+    assert (found.path.remainder == "kriging") == (found.predictor.remainder is not None)
+    assert error_of(found, cells, truth) < 0.5 * truth.std()
+    checked(found, data)
+
+
+def test_scouting_that_came_to_its_end_is_taken_as_it_is():
+    found = fitted(n_radii=2, transform="auto", baseline="auto", time_limit=60.0)
+    alone = fitted(n_radii=2, transform="auto", baseline="auto")
+    paths = found.validation.paths
+    assert [path.sampled for path in paths] == [False] * 6
+    for path, other in zip(paths, alone.validation.paths, strict=True):
+        assert np.array_equal(path.errors, other.errors)
+    assert found.validation.chosen == alone.validation.chosen
+
+
+@pytest.mark.parametrize("remainder", ["kriging", "auto"])
+@pytest.mark.parametrize("looks", [1, 4, 8])
+def test_returning_false_still_gives_predictions_when_the_remainder_is_kriged(remainder, looks):
+    data, cells, truth = smooth()
+    seen = []
+
+    def stop(word, progress):
+        seen.append(word)
+        return len(seen) < looks
+
+    found = fitted(data, remainder=remainder, watch=stop)
+    assert found.status is Status.STOPPED
+    predicted = found.predict(cells, unseen="mean")
+    assert np.isfinite(predicted).all()
+    assert predicted.min() >= 0.0
+    assert found.predictor.remainder is None or found.predictor.remainder.shape == data.shape
+    if remainder == "kriging" and len(found.model) > 8:  # what they leave unfinished is kriged
+        assert error_of(found, cells, truth) < 0.6 * truth.std()
+    checked(found, data)
+
+
+@pytest.mark.parametrize("word", ["radius", "fit"])
+def test_ctrl_c_still_gives_finite_predictions_when_the_remainder_is_kriged(word):
+    data, cells, _ = smooth()
+
+    def press(now, progress):
+        if now.startswith(word) and progress.iteration == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    found = fitted(data, remainder="auto", watch=press)
+    assert found.status is Status.INTERRUPTED
+    assert np.isfinite(found.predict(cells, unseen="mean")).all()
+    checked(found, data)
+
+
+@pytest.mark.parametrize("remainder", ["kriging", "auto"])
+def test_no_time_at_all_and_a_remainder(remainder):
+    data, cells, _ = smooth()
+    found = fitted(data, time_limit=1e-9, remainder=remainder)
+    assert found.status is Status.TIME_LIMIT
+    assert (found.path.remainder == "kriging") == (found.predictor.remainder is not None)
+    assert np.isfinite(found.predict(cells, unseen="mean")).all()
     checked(found, data)
 
 

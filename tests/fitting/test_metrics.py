@@ -13,7 +13,9 @@ BY_HAND = {
     "rmse": math.sqrt((1 + 9 + 0 + 1) / 4),
     "mae": 5 / 4,
     "mape": (1 + 0 + 0.5) / 3,
-    "balanced": math.sqrt(math.sqrt(11 / 4) * 5 / 4),
+    "balanced": math.sqrt(
+        math.sqrt(11 / 4) * ((math.sqrt(2) - 1) ** 2 + 3 + 0 + (1 - math.sqrt(2)) ** 2) / 4
+    ),
 }
 
 

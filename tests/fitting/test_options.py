@@ -13,7 +13,7 @@ def test_the_defaults_choose_a_radius_in_the_plain_scale():
     assert [scale.name for scale in options.scales] == ["none, none"]
     assert (options.folds, options.share) == (1, 0.1)
     assert (options.n_solutions, options.metric, options.most_radii) == (1, "rmse", 20)
-    assert (options.version, options.exact) == ("fast", "auto")
+    assert (options.version, options.exact, options.remainder) == ("fast", "auto", "none")
     assert options.adaptive
     assert (options.solver.tol, options.solver.rtol) == (0.0, RTOL)
     assert (options.solver.seed, options.solver.signed) == (0, False)
@@ -67,6 +67,14 @@ def test_a_pair_of_functions_is_a_transform():
     assert scale.transform.undo(np.array([2.0])) == pytest.approx([8.0])
 
 
+@pytest.mark.parametrize("remainder", ["none", "kriging", "auto"])
+@pytest.mark.parametrize("version", ["fast", 8])
+def test_the_remainder_is_one_of_three_words(remainder, version):
+    options = check_options(remainder=remainder, version=version)
+    assert options.remainder == remainder
+    assert len(options.scales) == 1  # it is no scale of its own
+
+
 @pytest.mark.parametrize("n_radii", [MOST_RADII, MOST_RADII + 1, 10**9])
 def test_no_path_is_endless(n_radii):
     assert check_options(n_radii=n_radii).most_radii == MOST_RADII
@@ -91,6 +99,13 @@ BAD = {
     "transform of numbers": ({"transform": (1, 2)}, SettingError, r"transform is \(1, 2\)"),
     "transform none": ({"transform": None}, SettingError, "transform is None"),
     "baseline": ({"baseline": "mean"}, SettingError, "baseline is 'mean'; expected 'none'"),
+    "remainder": (
+        {"remainder": "krige"},
+        SettingError,
+        "remainder is 'krige'; expected 'none', 'kriging' or 'auto'",
+    ),
+    "remainder none": ({"remainder": None}, SettingError, "remainder is None"),
+    "remainder true": ({"remainder": True}, SettingError, "remainder is True"),
     "solutions": ({"n_solutions": 0}, SettingError, "n_solutions is 0"),
     "half solutions": ({"n_solutions": 1.5}, SettingError, "n_solutions is 1.5.*integer"),
     "one fold": ({"validation": 1}, SettingError, "validation is 1; expected at least 2 folds"),
@@ -100,7 +115,7 @@ BAD = {
     "share nan": ({"validation": float("nan")}, SettingError, "validation is nan"),
     "validation true": ({"validation": True}, SettingError, "validation is True.*share"),
     "validation as a word": ({"validation": "5"}, SettingError, "validation is '5'"),
-    "scoring": ({"scoring": "r2"}, SettingError, "scoring is 'r2'.*'rmse', 'mae', 'mape'"),
+    "scoring": ({"scoring": "r2"}, SettingError, "'r2'.*'rmse', 'mae', 'mape', 'balanced'"),
     "radii": ({"n_radii": 0}, SettingError, "n_radii is 0"),
     "half radii": ({"n_radii": 2.0}, SettingError, "n_radii is 2.0.*integer"),
     "version": ({"version": 11}, UnknownVersionError, "version is 11"),

@@ -1,14 +1,28 @@
 """The path of radii: where it begins and ends, and that a warm walk is as good as cold fits."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import intensor
 from intensor.budget import Budget
 from intensor.fitting import path as path_module
+from intensor.fitting.kriging import krige
 from intensor.fitting.metrics import measure
 from intensor.fitting.options import check_options
-from intensor.fitting.path import NEARLY, PATIENCE, RATIO, SLACK, WORSE, WORTH, RadiusPath, walk
+from intensor.fitting.path import (
+    NEARLY,
+    PATIENCE,
+    RATIO,
+    SLACK,
+    STRIDE,
+    WORSE,
+    WORTH,
+    RadiusPath,
+    approach,
+    walk,
+)
 from intensor.fitting.preparation import prepare
 from intensor.fitting.samples import Samples, splits
 
@@ -103,13 +117,13 @@ def test_a_path_is_no_longer_than_asked_for():
 @pytest.mark.parametrize("noise", [0.0, 0.1, 0.3])
 def test_the_walk_stops_for_a_reason_and_for_no_other(rep, noise, monkeypatch):
     models = []
-    binds = path_module._binds
+    binds = path_module._Fold.binds.fget
 
     def spy(fold):
         models.append(fold.model)
         return binds(fold)
 
-    monkeypatch.setattr(path_module, "_binds", spy)
+    monkeypatch.setattr(path_module._Fold, "binds", property(spy))
     path, _, _ = walked(intensor.planted((7, 7, 7), 200, rep, noise=noise), n_radii=30)
     assert len(path) < 30
     used = [model.weights.sum() / model.radius for model in models]
@@ -134,7 +148,7 @@ def test_a_radius_that_does_not_bind_ends_the_walk():
     assert path.errors.tolist() == [0.0]
 
 
-@pytest.mark.parametrize("scoring", ["rmse", "mae", "mape"])
+@pytest.mark.parametrize("scoring", ["rmse", "mae", "mape", "balanced"])
 @pytest.mark.parametrize("transform", ["none", "sqrt"])
 def test_the_numbers_are_those_of_the_model(scoring, transform):
     weights = np.random.default_rng(0).uniform(0.5, 2.0, 300)
@@ -271,3 +285,87 @@ def test_predictions_may_leave_the_range_of_a_transform():
     reciprocal = (lambda v: -1.0 / v, lambda z: -1.0 / z)
     path, _, _ = walked(data, transform=reciprocal, baseline="additive", n_radii=6)
     assert np.all(np.isfinite(path.noise))
+
+
+# --- the remainder
+
+
+@pytest.mark.parametrize("baseline", ["none", "additive"])
+def test_radii_grow_faster_when_the_remainder_is_kriged(baseline):
+    path, _, pairs = walked(NOISY, remainder="auto", baseline=baseline, n_radii=3)
+    scale = check_options(baseline=baseline).scales[0]
+    largest = max(prepare(training, scale).largest for training, _ in pairs)
+    expected = largest * STRIDE ** np.arange(len(path))
+    np.testing.assert_allclose(path.radii, expected, rtol=1e-14)
+
+
+def test_a_remainder_that_cannot_be_kriged_changes_nothing():
+    data = intensor.planted((8, 8, 8), 8, noise=0.1)  # fewer than one cell in 32
+    plain, _, _ = walked(data)
+    path, _, _ = walked(data, remainder="auto")
+    assert np.array_equal(path.radii, plain.radii)
+    assert np.array_equal(path.errors, plain.errors)
+    assert path.remainder == "none"
+    assert not path.kriged.any()
+
+
+@pytest.mark.parametrize("radius", [0.2, 0.5, 1.0])
+@pytest.mark.parametrize("scoring", ["rmse", "balanced"])
+def test_errors_are_those_with_the_remainder_where_that_helps(radius, scoring, monkeypatch):
+    monkeypatch.setattr(path_module, "LOOSER", 1.0)  # so that all stop at the same boxes
+    words = {"radius": radius, "scoring": scoring, "seed": 4}
+    plain, model, pairs = walked(NOISY, **words)
+    always, _, _ = walked(NOISY, remainder="kriging", **words)
+    perhaps, _, _ = walked(NOISY, remainder="auto", **words)
+    ((training, held),) = pairs
+    prepared = prepare(training, check_options().scales[0])
+    remainder = krige(prepared.observations, model, budget=Budget(), seed=4, rough=True)
+    predicted = prepared.predictor(model, remainder).predict(held.coords, unseen="mean")
+    kriged = measure(scoring, held.values, predicted, held.weights)
+    assert kriged != plain.error
+    assert always.errors.tolist() == [kriged]
+    assert always.kriged.tolist() == [True]
+    assert perhaps.errors.tolist() == [min(kriged, plain.error)]
+    assert perhaps.kriged.tolist() == [kriged < plain.error]
+    assert perhaps.remainder == ("kriging" if kriged < plain.error else "none")
+    # how well boxes do is told of the boxes, kriged or not
+    assert always.noise.tolist() == perhaps.noise.tolist() == plain.noise.tolist()
+    assert always.objectives.tolist() == plain.objectives.tolist()
+
+
+def test_a_remainder_is_taken_when_most_folds_say_so(monkeypatch):
+    options = check_options(remainder="auto", radius=0.5, validation=3)
+    pairs = pairs_of(NOISY, options)
+    for wanted in ([True, True, False], [False, True, False]):
+        votes = iter(wanted)
+        score = path_module._Fold._score
+
+        def vote(fold, predictor, votes=votes, score=score):
+            error, noise = score(fold, predictor)
+            if predictor.remainder is None:
+                return error, noise
+            return (0.5 * error if next(votes) else 1e9), noise
+
+        with monkeypatch.context() as patch:
+            patch.setattr(path_module._Fold, "_score", vote)
+            path, _ = walk(pairs, options.scales[0], options, budget=Budget(), watch=go_on)
+        assert path.kriged.tolist() == [sum(wanted) > 1]
+
+
+def test_a_closer_fit_is_measured_with_the_remainder_that_was_chosen(monkeypatch):
+    options = check_options(remainder="auto", radius=0.2)
+    pairs = pairs_of(NOISY, options)
+    path, _ = walk(pairs, options.scales[0], options, budget=Budget(), watch=go_on)
+    asked = []
+
+    def spy(observations, model, **words):
+        asked.append(model)
+        return krige(observations, model, **words)
+
+    monkeypatch.setattr(path_module, "krige", spy)
+    for kriged in (True, False):
+        asked.clear()
+        chosen = dataclasses.replace(path, kriged=np.array([kriged]))
+        steps = approach(pairs, options.scales[0], options, chosen, budget=Budget(), watch=go_on)
+        assert len(steps) > 0
+        assert len(asked) == (len(steps) if kriged else 0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from intensor.fitting.samples import Samples, sample, splits
+from intensor.fitting.samples import Samples, lost_mode, sample, splits
 
 
 def drawn(n=300, shape=(6, 5, 4), seed=0, weighted=True):
@@ -127,3 +127,109 @@ def test_few_samples_are_taken_whole():
     assert sample(samples, 300, seed=0) is samples
     single = samples.part(np.zeros(50, dtype=int))
     assert all(len(sample(single, 1, seed=seed)) == 50 for seed in range(5))
+
+
+# --- whole fibres that are missing
+
+
+def of(mask):
+    """Return samples of the cells that are on; values number the rows."""
+    coords = np.argwhere(mask)
+    return Samples(
+        coords=coords, values=np.arange(float(len(coords))), weights=None, shape=mask.shape
+    )
+
+
+def fibres(mode, *, share=0.5, shape=(12, 10, 8), seed=0, kept=1.0):
+    """Return a mask of whole fibres along a mode, with some cells of them missing as well."""
+    rng = np.random.default_rng(seed)
+    some = rng.random([1 if place == mode else length for place, length in enumerate(shape)])
+    return np.broadcast_to(some < share, shape) & (rng.random(shape) < kept)
+
+
+@pytest.mark.parametrize("mode", range(3))
+@pytest.mark.parametrize(
+    ("share", "kept"), [(0.25, 1.0), (0.25, 0.95), (0.5, 1.0), (0.5, 0.9), (0.9, 1.0), (0.9, 0.99)]
+)
+def test_fibres_that_are_missing_are_noticed(mode, share, kept):
+    for seed in range(3):
+        mask = fibres(mode, share=share, seed=seed, kept=kept)
+        assert lost_mode(of(mask)) == mode
+        repeated = of(mask).part(np.repeat(np.arange(mask.sum()), 3))
+        assert lost_mode(repeated) == mode
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("shape", [(12, 10, 8), (12, 10, 2), (30, 20), (40,)], ids=str)
+@pytest.mark.parametrize("missing", [0.3, 0.7, 0.9, 0.97])
+def test_cells_that_are_missing_at_random_are_not_fibres(seed, shape, missing):
+    mask = np.random.default_rng(seed).random(shape) >= missing
+    mask.flat[0] = True
+    assert lost_mode(of(mask)) is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("times", [1, 2, 6])
+def test_ratings_are_not_fibres(seed, times):
+    # Many of few, few of many, each at one time: most fibres are empty, the others nearly so.
+    rng = np.random.default_rng(seed)
+    chance = 3.0 / np.outer(np.arange(1, 61), np.arange(1, 41))
+    pairs = np.argwhere(rng.random((60, 40)) < chance)
+    mask = np.zeros((60, 40, times), dtype=bool)
+    mask[(*pairs.T, rng.integers(0, times, len(pairs)))] = True
+    assert mask.mean() < 0.1
+    assert lost_mode(of(mask)) is None
+    assert lost_mode(of(mask.any(axis=2))) is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_fibres_that_are_mostly_empty_too_are_not_missing_as_a_whole(seed):
+    long = {"shape": (40, 10, 8), "share": 0.3, "seed": seed}
+    assert lost_mode(of(fibres(0, kept=0.3, **long))) is None
+    assert lost_mode(of(fibres(0, kept=0.7, **long))) == 0
+
+
+@pytest.mark.parametrize("shape", [(4, 3, 2), (5, 6), (7,), (1, 1)], ids=str)
+def test_nothing_is_missing_of_what_is_complete(shape):
+    assert lost_mode(of(np.ones(shape, dtype=bool))) is None
+
+
+def test_a_mode_of_one_index_has_no_fibres():
+    mask = np.random.default_rng(0).random((12, 10, 1)) < 0.5
+    assert lost_mode(of(mask)) is None
+
+
+def fibres_of(samples, mode):
+    return set(map(tuple, np.delete(samples.coords, mode, axis=1).tolist()))
+
+
+@pytest.mark.parametrize("mode", range(3))
+@pytest.mark.parametrize("share", [0.1, 0.4])
+def test_whole_fibres_are_held_out_where_whole_fibres_are_missing(mode, share):
+    samples = of(fibres(mode, kept=0.95))
+    ((training, held),) = split(samples, share=share)
+    assert not fibres_of(training, mode) & fibres_of(held, mode)
+    assert len(fibres_of(held, mode)) == round(share * len(fibres_of(samples, mode)))
+    assert cells(training) | cells(held) == cells(samples)
+    # along other modes, what is held out lies beside what is not
+    other = (mode + 1) % 3
+    assert fibres_of(training, other) & fibres_of(held, other)
+
+
+@pytest.mark.parametrize("folds", [2, 5])
+def test_folds_hold_out_every_fibre_exactly_once(folds):
+    samples = of(fibres(1))
+    pairs = split(samples, folds=folds, share=1 / folds)
+    held_out = [fibre for _, held in pairs for fibre in fibres_of(held, 1)]
+    assert len(pairs) == folds
+    assert len(held_out) == len(set(held_out)) == len(fibres_of(samples, 1))
+    assert sorted(value for _, held in pairs for value in held.values) == samples.values.tolist()
+    for training, held in pairs:
+        assert len(training) + len(held) == len(samples)
+
+
+def test_cells_are_held_out_where_cells_are_missing():
+    samples = of(np.random.default_rng(0).random((12, 10, 8)) < 0.5)
+    ((training, held),) = split(samples, share=0.1)
+    for mode in range(3):
+        assert fibres_of(training, mode) & fibres_of(held, mode)

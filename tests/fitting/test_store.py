@@ -53,7 +53,15 @@ def rich(data):
     return replace(found, validation=replace(found.validation, approach=steps))
 
 
-@pytest.fixture(params=["plain", "rich"])
+@pytest.fixture(scope="module")
+def kriged(data):
+    words = {"transform": "sqrt", "baseline": "additive", "n_radii": 2, "remainder": "kriging"}
+    made = fit(data.coords, data.values, check_options(**words, rtol=1e-6), shape=data.shape)
+    assert np.abs(made.predictor.remainder.field).max() > 0.0
+    return made
+
+
+@pytest.fixture(params=["plain", "rich", "kriged"])
 def fitted(request):
     return request.getfixturevalue(request.param)
 
@@ -96,8 +104,17 @@ def test_the_validation_comes_back(rich, tmp_path):
     for one, other in zip(back.paths, rich.validation.paths, strict=True):
         assert (one.transform, one.baseline, one.metric) == ("sqrt", "additive", "rmse")
         assert one.sampled is other.sampled is False
-        for name in ("radii", "errors", "objectives", "boxes", "noise", "seconds"):
+        for name in ("radii", "errors", "objectives", "boxes", "noise", "seconds", "kriged"):
             assert np.array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_the_remainder_comes_back(kriged, plain, tmp_path):
+    back = load(saved(kriged, tmp_path))
+    assert np.array_equal(back.predictor.remainder.field, kriged.predictor.remainder.field)
+    assert back.path.kriged.tolist() == kriged.path.kriged.tolist()
+    assert back.path.kriged.dtype == bool
+    assert back.path.remainder == "kriging"
+    assert load(saved(plain, tmp_path)).predictor.remainder is None
 
 
 @pytest.mark.parametrize("kind", LABELS)
@@ -151,11 +168,11 @@ def test_the_five_lines_of_the_documentation(plain, tmp_path, monkeypatch):
     assert plain.predict([[3, 1, 2]])[0] != plain.predict([[2, 3, 1]])[0]
 
 
-def test_every_entry_is_documented(rich, plain, tmp_path):
+def test_every_entry_is_documented(rich, plain, kriged, tmp_path):
     text = DOCS.read_text()
     strings = np.array(list("abcd"), dtype=object)
     named = replace(rich, labels=replace(rich.labels, indices=(strings, *rich.labels.indices[1:])))
-    for one in (named, plain):
+    for one in (named, plain, kriged):
         with np.load(saved(one, tmp_path), allow_pickle=False) as file:
             entries = [re.sub(r"^(path|labels)_\d+", r"\1_0", name) for name in file.files]
             header = json.loads(file["header"].tobytes())
@@ -295,6 +312,76 @@ def test_effects_that_are_not_finite(rich, tmp_path):
     path = saved(rich, tmp_path)
     altered(path, effects=but(0, np.inf))
     with pytest.raises(ModelFileError, match="effects"):
+        load(path)
+
+
+REMAINDER_DAMAGE = {
+    "missing": ({"remainder": None}, "'remainder' is missing"),
+    "of another shape": (
+        {"remainder": lambda a: a[:-1]},
+        r"shape \(3, 4, 3\), expected \(4, 4, 3\)",
+    ),
+    "flat": ({"remainder": np.ravel}, r"shape \(48,\)"),
+    "turned": ({"remainder": lambda a: a.transpose(2, 0, 1)}, "shape"),
+    "single precision": ({"remainder": lambda a: a.astype(np.float32)}, "type float32"),
+    "nan": ({"remainder": but((1, 2, 0), np.nan)}, "remainder is not all finite"),
+    "infinite": ({"remainder": but((0, 0, 0), -np.inf)}, "remainder is not all finite"),
+    "unknown word": ({"header": header_with(remainder="loess")}, "remainder.*loess"),
+    "no word": ({"header": without("remainder")}, "'remainder' in its header"),
+    "a number for a word": ({"header": header_with(remainder=1)}, "'remainder' in its header"),
+    "no kriged": ({"path_0_kriged": None}, "'path_0_kriged' is missing"),
+    "short kriged": ({"path_0_kriged": lambda a: a[:-1]}, "path_0_kriged"),
+    "kriged of another type": ({"path_0_kriged": lambda a: a > 0.0}, "type bool"),
+}
+
+
+@pytest.mark.parametrize("kind", REMAINDER_DAMAGE)
+def test_a_damaged_remainder_is_an_error_that_names_the_file(kriged, tmp_path, kind):
+    changes, words = REMAINDER_DAMAGE[kind]
+    path = saved(kriged, tmp_path)
+    altered(path, **changes)
+    with pytest.raises(ModelFileError, match=words) as caught:
+        load(path)
+    assert str(caught.value).startswith(str(path))
+
+
+def as_first_version(path):
+    """Turn a file without a remainder into what version 1 wrote."""
+    with np.load(path, allow_pickle=False) as file:
+        entries = {name: file[name] for name in file.files if not name.endswith("_kriged")}
+    header = json.loads(entries["header"].tobytes())
+    assert header.pop("remainder") == "none"
+    header["format_version"] = 1
+    entries["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    np.savez(path, **entries)
+
+
+@pytest.mark.parametrize("name", ["plain", "rich"])
+def test_files_of_the_first_version_are_read(request, data, tmp_path, name):
+    made = request.getfixturevalue(name)
+    path = saved(made, tmp_path)
+    with np.load(path, allow_pickle=False) as file:
+        assert json.loads(file["header"].tobytes())["format_version"] == 2
+    as_first_version(path)
+    back = load(path)
+    cells = np.argwhere(np.ones(data.shape))
+    assert np.array_equal(back.predict(cells), made.predict(cells))
+    assert back.predictor.remainder is None
+    assert back.verify(data.coords, data.values).ok
+    for walk in back.validation.paths if back.validation else ():
+        assert walk.kriged.tolist() == [False] * len(walk)
+        assert walk.remainder == "none"
+    saved(back, tmp_path)  # and written as the newest
+    assert np.array_equal(load(path).predict(cells), made.predict(cells))
+    with np.load(path, allow_pickle=False) as file:
+        assert json.loads(file["header"].tobytes())["format_version"] == 2
+
+
+def test_a_second_version_without_its_entries_is_damaged(rich, tmp_path):
+    path = saved(rich, tmp_path)
+    as_first_version(path)
+    altered(path, header=header_with(format_version=2))
+    with pytest.raises(ModelFileError, match="remainder"):
         load(path)
 
 

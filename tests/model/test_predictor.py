@@ -10,6 +10,7 @@ from intensor.model import predictor as module
 from intensor.model.baseline import Baseline
 from intensor.model.model import build_model
 from intensor.model.predictor import Predictor, index_counts
+from intensor.model.remainder import Remainder
 from intensor.model.transform import TRANSFORMS
 
 SHAPE = (4, 3, 5)
@@ -19,10 +20,11 @@ COORDS = np.stack([RNG.integers(0, length - (length == 5), 40) for length in SHA
 COORDS[COORDS[:, 0] == 2, 0] = 1  # index 2 of mode 0 and index 4 of mode 2 are never seen
 WEIGHTS = RNG.uniform(0.5, 2.0, 40)
 EVERY = np.argwhere(np.ones(SHAPE))
+FIELD = np.random.default_rng(5).normal(0.0, 0.2, SHAPE)
 SEEN = EVERY[(EVERY[:, 0] != 2) & (EVERY[:, 2] != 4)]
 
 
-def build(*, signed=False, transform="none", baseline=False, weights=None):
+def build(*, signed=False, transform="none", baseline=False, weights=None, remainder=False):
     sizes = np.linspace(0.4, 0.1, 7) * (np.where(np.arange(7) % 2, -1.0, 1.0) if signed else 1.0)
     effects = None
     if baseline:
@@ -34,16 +36,19 @@ def build(*, signed=False, transform="none", baseline=False, weights=None):
         counts=index_counts(tuple(COORDS.T), SHAPE, weights),
         transform=TRANSFORMS[transform],
         baseline=effects,
+        remainder=Remainder(field=FIELD) if remainder else None,
     )
 
 
 def dense(predictor):
-    """Return the whole fitted tensor, baseline and all."""
+    """Return the whole fitted tensor, baseline, remainder and all."""
     tensor = predictor.model.to_dense()
     if predictor.baseline is not None:
         parts = np.split(predictor.baseline.effects, np.cumsum(SHAPE)[:-1])
         tensor = tensor + predictor.baseline.mean
         tensor = tensor + sum(np.ix_(*parts)[mode] for mode in range(3))
+    if predictor.remainder is not None:
+        tensor = tensor + predictor.remainder.field
     return tensor
 
 
@@ -66,10 +71,11 @@ def brute_mean(predictor, cell):
 
 
 ALL = [
-    {"signed": signed, "transform": transform, "baseline": baseline}
+    {"signed": signed, "transform": transform, "baseline": baseline, "remainder": remainder}
     for signed in (False, True)
     for transform in TRANSFORMS
     for baseline in (False, True)
+    for remainder in (False, True)
 ]
 
 
@@ -101,8 +107,25 @@ def test_unknown_indices_are_averaged_over(kind, weights):
     assert found.min() >= 0.0
 
 
+def test_a_remainder_is_added_before_clipping():
+    plain, kriged = build(), build(remainder=True)
+    added = kriged.fitted(SEEN) - plain.fitted(SEEN)
+    np.testing.assert_allclose(added, FIELD[tuple(SEEN.T)], atol=1e-14)
+    below = kriged.fitted(SEEN) < 0.0
+    assert below.any()
+    assert not kriged.predict(SEEN)[below].any()
+
+
+def test_targets_of_the_boxes_are_not_those_of_the_remainder():
+    values = np.random.default_rng(0).uniform(0.0, 3.0, 40)
+    plain, kriged = build(baseline=True), build(baseline=True, remainder=True)
+    assert np.array_equal(
+        plain.residual_targets(COORDS, values), kriged.residual_targets(COORDS, values)
+    )
+
+
 def test_rows_come_in_portions(monkeypatch):
-    predictor = build(signed=True, baseline=True)
+    predictor = build(signed=True, baseline=True, remainder=True)
     cells = np.vstack((EVERY, EVERY - [0, 0, 5] * (EVERY == [0, 0, 4]), [[-1, -1, -1]]))
     cells = np.maximum(cells, -1)
     whole = predictor.predict(cells, unseen="mean")
@@ -172,6 +195,8 @@ def test_what_to_do_with_them_is_one_of_two_words(unseen):
 def test_no_cells_have_no_predictions(unseen):
     assert build().predict(np.empty((0, 3), dtype=int), unseen=unseen).shape == (0,)
     assert build(baseline=True).fitted(np.empty((0, 3), dtype=int)).shape == (0,)
+    strangers = build(remainder=True).predict([[2, 0, 0]] * 3, unseen="mean")  # and no others
+    assert strangers.shape == (3,)
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.uint64])

@@ -94,6 +94,10 @@ VARIANTS = {
     "validated": lambda: make_fit(radius="auto", transform="auto", n_solutions=2, validation=2),
     "signed": lambda: make_fit(baseline="additive", radius=60.0, time_limit=2.0),
     "square root": lambda: make_fit(transform="sqrt", radius=20.0),
+    "kriged": lambda: make_fit(remainder="kriging"),
+    "all there is": lambda: make_fit(
+        radius=60.0, transform="sqrt", baseline="additive", remainder="kriging", time_limit=2.0
+    ),
     "one mode": lambda: make_fit(shape=(7,), n=20),
     "six modes": lambda: make_fit(shape=(2, 3, 2, 3, 2, 2)),
     "numbered": lambda: make_fit(labels=number_labels((3, 9, 4))),
@@ -217,6 +221,25 @@ def test_validation_is_told():
     assert f"from {number(validation.single)} to {number(validation.averaged)}" in text
     given = page_of(*make_fit())[0].text
     assert "The radius was given" in given
+
+
+def test_the_certificate_is_said_to_be_that_before_kriging():
+    data = {}
+    for remainder in ("none", "kriging"):
+        made, coords, values = make_fit(remainder=remainder)
+        verification = made.verify(coords, values)
+        assert verification.ok
+        page, _ = page_of(made, coords, values, verification=verification)
+        text = data[remainder] = page.text.replace("\xa0", " ")
+        objective = number(made.objective).replace("\xa0", " ")
+        before = " before kriging" if remainder == "kriging" else ""
+        assert f"Mean squared error{before} {objective}" in text
+        assert "Other data than the fit's" not in text
+    boxes = "boxes and a kriged remainder describe"
+    assert boxes in data["kriging"]
+    assert "remainder kriging" in data["kriging"]  # among the settings
+    assert "remainder none" in data["none"]
+    assert "krig" not in data["none"]
 
 
 def test_worst_observations_come_first():

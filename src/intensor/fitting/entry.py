@@ -43,7 +43,7 @@ TOLD = 20
 """Held-out cells from which on they are asked how close a fit should be."""
 SCOUTED = 1 << 14
 """Observations that are enough to choose between scales; the radius is then chosen on all."""
-SCOUTING = 0.4
+SCOUTING = 0.5
 """Share of the time for the radius that choosing a scale may take."""
 WALKING, APPROACHING, AVERAGING = 0.5, 0.25, 0.3
 """Shares of the time that is left: for the radius, then the gap, then what averaging gains."""
@@ -106,6 +106,8 @@ class _Fitting:
         options = self._options
         scale, radius, validation = options.scales[0], options.radius, None
         remainder = "none" if options.remainder == "auto" else options.remainder
+        if remainder == "kriging":
+            _check_kriging(prepare(self._samples, scale))
         if (
             radius is None
             or len(options.scales) > 1
@@ -122,11 +124,8 @@ class _Fitting:
             )
             if pairs:  # a single cell leaves nothing to validate with
                 scale, radius, validation = self._validate(pairs)
-                remainder = validation.path.remainder
+                remainder = remainder if remainder == "kriging" else validation.path.remainder
         prepared = prepare(self._samples, scale)
-        if options.remainder == "kriging":
-            _check_kriging(prepared)
-            remainder = "kriging"
         if options.radius is not None:
             means = prepared.observations.means
             warn_above_radius(np.abs(means) if prepared.signed else means, options.radius)
@@ -162,8 +161,9 @@ class _Fitting:
             if large:
                 training, held = (sample(part, SCOUTED, seed=seed) for part in pairs[0])
                 first = [(training, held)]
-            walked = self._walk_all(first, scales, some)
-            if large or some.spent:  # else all of them came to their ends
+            kriging = options.remainder != "none"
+            walked = self._walk_all(first, scales, some, scouting=kriging)
+            if large or kriging or some.spent:  # else all of them came to their ends
                 scouted = [replace(path, sampled=True) for path, _ in walked]
                 scales = (scales[int(np.argmin([path.error for path in scouted]))],)
                 walked = []
@@ -198,13 +198,17 @@ class _Fitting:
         pairs: list[tuple[Samples, Samples]],
         scales: tuple[Scale, ...],
         whole: Budget,
+        *,
+        scouting: bool = False,
     ) -> list[tuple[RadiusPath, Model]]:
         """Walk a path for every scale, with an even share of the time each."""
         walked = []
         for place, scale in enumerate(scales):
             budget = Budget(whole.remaining / (len(scales) - place), within=whole)
             watch = self._watch_path(scale)
-            walked.append(walk(pairs, scale, self._options, budget=budget, watch=watch))
+            walked.append(
+                walk(pairs, scale, self._options, budget=budget, watch=watch, scouting=scouting)
+            )
         return walked
 
     def _measure_averaging(
@@ -241,8 +245,8 @@ class _Fitting:
         kriged: Remainder | None = None
         if remainder != "none":
             seed = self._options.solver.seed
-            # A model that was chosen with it predicts badly without: limits do not count here.
-            kriged = krige(prepared.observations, model, budget=self._budget, seed=seed)
+            # A model that was chosen with it predicts badly without: no limit counts here.
+            kriged = krige(prepared.observations, model, budget=Budget(), seed=seed)
         return prepared.predictor(model, kriged)
 
     def _part(self, share: float) -> Budget:
@@ -276,7 +280,8 @@ class _Fitting:
                 break
             many = options.n_solutions > 1
             late = whole.spent or self._enough  # go on from where the walk was, and no further
-            begin = self._walked if late or (warm and not place) else None
+            go_on = late or (warm and not place and options.version == "fast")
+            begin = self._walked if go_on else None
             results.append(
                 run(
                     prepared.observations,

@@ -29,7 +29,10 @@ def _mape(values: FloatArray, predicted: FloatArray, weights: FloatArray) -> flo
 
 
 def _balanced(values: FloatArray, predicted: FloatArray, weights: FloatArray) -> float:
-    return math.sqrt(_rmse(values, predicted, weights) * _mae(values, predicted, weights))
+    roots = np.sqrt(np.maximum(predicted, 0.0)) - np.sqrt(np.maximum(values, 0.0))
+    return math.sqrt(
+        _rmse(values, predicted, weights) * float(np.average(roots**2, weights=weights))
+    )
 
 
 METRICS: dict[str, Callable[[FloatArray, FloatArray, FloatArray], float]] = {
@@ -39,8 +42,8 @@ METRICS: dict[str, Callable[[FloatArray, FloatArray, FloatArray], float]] = {
     "balanced": _balanced,
 }
 """Root of the mean squared error, mean absolute error, mean absolute error relative to the value
-(over values that are not 0), and the geometric mean of the first two, to which a few large
-errors matter but not all that much."""
+(over values that are not 0), and the geometric mean of the first one and the mean squared
+difference of square roots, to which large and small values both matter."""
 
 
 def measure(

@@ -35,6 +35,9 @@ error: enough to compare radii by what they predict."""
 NOISE = 0.25
 """Nor is a gain worth the work below this share of the error on held-out cells: once noise is
 fitted, the training error alone would ask for more and more."""
+LOOSER = 4.0
+"""Times that both of these are when the remainder is kriged: boxes then only have to tell which
+indices are alike."""
 PATIENCE = 3
 """Radii without a better error after which larger ones are not tried; one less when the error
 is clearly worse."""
@@ -48,8 +51,9 @@ CLOSER = (0.5, 0.25, 0.1, 0.05, 0.02)
 """Gaps to stop a fit at, as shares of the mean squared error on held-out cells."""
 SLACK = 1e-3
 """Share of the radius that must stay unused for it to bind no longer."""
-STRIDE = 2.0**0.5
-"""From one radius to the next when the remainder is kriged, and the error depends less on it."""
+STRIDE, SCOUT = 2.0**0.5, 2.0
+"""When the remainder is kriged, the error depends less on the radius: the factor from one to the
+next, and where scales are compared, in the largest fitted value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -132,12 +136,13 @@ class _Fold:
         self._remainder = _remainder(options, self.prepared)
         self.model: Model | None = None
         self.objective = self.noise = 0.0
-        self.kriged = False
+        self.kriged = self._scored = False
 
     def walk_to(self, radius: float, budget: Budget, watch: Callable[[Progress], bool]) -> float:
         """Fit at a radius, roughly, and return the error on the held-out cells."""
         settings = self._settings(radius)
-        return self._improve(settings, ROUGH, NOISE * self.noise, budget, watch)
+        loose = 1.0 if self._remainder == "none" else LOOSER
+        return self._improve(settings, loose * ROUGH, loose * NOISE * self.noise, budget, watch)
 
     def approach(
         self, radius: float, gap: float, budget: Budget, watch: Callable[[Progress], bool]
@@ -182,11 +187,14 @@ class _Fold:
         self.model, self.objective = result.model, result.objective
         error, self.noise = self._score(self.prepared.predictor(self.model))
         self.kriged = False
-        if self._remainder != "none":
-            remainder = krige(observations, self.model, budget=budget, seed=settings.seed)
+        if self._remainder != "none" and not (budget.spent and self._scored):
+            remainder = krige(
+                observations, self.model, budget=budget, seed=settings.seed, rough=True
+            )
             kriged, _ = self._score(self.prepared.predictor(self.model, remainder))
             if kriged < error or self._remainder == "kriging":
                 self.kriged, error = True, kriged
+        self._scored = True
         return error
 
     def _score(self, predictor: Predictor) -> tuple[float, float]:
@@ -197,6 +205,14 @@ class _Fold:
         predicted = predictor.transform.undo(fitted)
         error = measure(self._options.metric, self.held.values, predicted, self.held.weights)
         return error, noise
+
+    @property
+    def binds(self) -> bool:
+        """Whether a larger radius could change the fit."""
+        model = self.model
+        if model is None or self._remainder != "none":  # what is left unused says nothing then
+            return True
+        return float(np.abs(model.weights).sum()) > (1.0 - SLACK) * model.radius
 
     def close(self) -> None:
         if self._engine is not None:
@@ -210,6 +226,7 @@ def walk(
     *,
     budget: Budget,
     watch: Callable[[str, Progress], bool],
+    scouting: bool = False,
 ) -> tuple[RadiusPath, Model]:
     """Walk up the radii until held-out cells are predicted no better.
 
@@ -220,6 +237,8 @@ def walk(
     watch
         Called with a word on where the walk stands and the progress of the solve; False ends
         it.
+    scouting
+        The path is to compare scales only: where the remainder is kriged one radius will do.
 
     Returns
     -------
@@ -229,7 +248,7 @@ def walk(
         rows: list[tuple[float, ...]] = []
         least, since = math.inf, 0
         best, taken = None, math.inf
-        for place, radius in enumerate(_radii(folds, options)):
+        for place, radius in enumerate(_radii(folds, options, scouting)):
             watch_here = partial(watch, f"radius {radius:.4g}")
             errors = [fold.walk_to(radius, budget, watch_here) for fold in folds]
             if budget.spent and place:
@@ -251,7 +270,7 @@ def walk(
                 best, taken = folds[0].model, error
             least = min(least, error)
             enough = since >= PATIENCE - (error > (1.0 + WORSE) * least)
-            if budget.spent or enough or not any(map(_binds, folds)):
+            if budget.spent or enough or not any(fold.binds for fold in folds):
                 break
     assert best is not None  # the first radius is always walked to
     radii, found, objectives, boxes, noise, seconds, kriged = map(np.array, zip(*rows, strict=True))
@@ -315,7 +334,7 @@ def _open_folds(
         ]
 
 
-def _radii(folds: Sequence[_Fold], options: Options) -> Iterator[float]:
+def _radii(folds: Sequence[_Fold], options: Options, scouting: bool) -> Iterator[float]:
     """Yield the radius that is given, or growing ones from the largest fitted value."""
     if options.radius is not None:
         yield options.radius
@@ -324,6 +343,9 @@ def _radii(folds: Sequence[_Fold], options: Options) -> Iterator[float]:
     ratio = RATIO
     if any(_remainder(options, fold.prepared) != "none" for fold in folds):
         ratio = STRIDE
+        if scouting:
+            yield SCOUT * radius
+            return
     for _ in range(options.most_radii):
         yield radius
         radius *= ratio
@@ -332,9 +354,3 @@ def _radii(folds: Sequence[_Fold], options: Options) -> Iterator[float]:
 def _remainder(options: Options, prepared: Prepared) -> str:
     """Return what may be done with the remainder: kriging needs a tensor that is small."""
     return options.remainder if can_krige(prepared.observations) else "none"
-
-
-def _binds(fold: _Fold) -> bool:
-    """Say whether a larger radius could change the fit."""
-    model = fold.model
-    return model is None or float(np.abs(model.weights).sum()) > (1.0 - SLACK) * model.radius

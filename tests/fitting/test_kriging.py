@@ -1,0 +1,404 @@
+"""Kriging against the plain formula, on fields that are known, and where it is refused."""
+
+import itertools
+import math
+from functools import reduce
+
+import numpy as np
+import pytest
+
+import intensor
+from intensor.budget import Budget
+from intensor.data.observations import observe
+from intensor.fitting import kriging as module
+from intensor.fitting.kriging import (
+    FIRST_NOISE,
+    LONGEST,
+    MOST_CELLS,
+    ROUNDS,
+    SPARSEST,
+    _Kriging,
+    can_krige,
+    expected_seconds,
+    krige,
+)
+from intensor.model.model import build_model
+
+
+def columns_of(observations):
+    return tuple(column.astype(np.int64) for column in observations.coords)
+
+
+def drawn(shape=(5, 4, 3), seed=0, repeats=4):
+    """Return a model, and noisy observations of half of its cells, some of them many times."""
+    rng = np.random.default_rng(seed)
+    flags = (rng.random((6, sum(shape))) < 0.6).astype(np.uint8)
+    model = build_model(flags, np.linspace(1.0, 0.5, 6), shape=shape, radius=6.0)
+    coords = np.argwhere(rng.random(shape) < 0.5)
+    coords = np.repeat(coords, rng.integers(1, repeats + 1, len(coords)), axis=0)
+    values = model.predict(coords) + rng.normal(0.0, 0.3, len(coords))
+    return model, observe(coords, values, shape=shape, allow_negative=True)
+
+
+def kriged(model, observations, **words):
+    return krige(observations, model, **{"budget": Budget(), **words}).field
+
+
+def started(model, observations, seed=0):
+    """Return the inside of ``krige`` before any round, with its mean."""
+    shares = observations.cell_shares()
+    mean = shares @ observations.means
+    boxes = model.to_dense() - mean
+    targets = observations.means - mean
+    square = shares @ (boxes[columns_of(observations)] - targets) ** 2
+    kriging = _Kriging(
+        boxes,
+        columns_of(observations),
+        targets=targets,
+        weights=shares * observations.n_cells,
+        noise=FIRST_NOISE * square,
+        seed=seed,
+    )
+    return kriging, mean
+
+
+def formula(kriging, observations, mean):
+    """Return K[:, seen] (K[seen, seen] + noise / weights)^-1 targets, on all cells."""
+    shape = observations.shape
+    covariance = reduce(np.kron, [one.astype(np.float64) for one in kriging._covariances])
+    seen = np.ravel_multi_index(columns_of(observations), shape)
+    weights = observations.counts / observations.counts.mean()
+    among = covariance[np.ix_(seen, seen)] + np.diag(kriging._noise / weights)
+    targets = observations.means - mean
+    return (covariance[:, seen] @ np.linalg.solve(among, targets)).reshape(shape)
+
+
+def apart(found, expected):
+    """Return how far two arrays are from each other, relative to their size."""
+    return np.linalg.norm(found - expected) / np.linalg.norm(expected)
+
+
+@pytest.fixture
+def close(monkeypatch):
+    """Solve linear systems as far as single precision allows."""
+    monkeypatch.setattr(module, "CLOSE", 1e-6)
+
+
+# --- against the formula
+
+
+@pytest.mark.usefixtures("close")
+@pytest.mark.parametrize(
+    ("shape", "rounds", "repeats"),
+    [((5, 4, 3), 0, 1), ((5, 4, 3), 1, 5), ((6, 7), 0, 5), ((6, 7), 3, 1), ((3, 1, 4, 2), 1, 4)],
+    ids=str,
+)
+def test_the_field_is_the_one_expected_of_the_covariances(shape, rounds, repeats):
+    model, observations = drawn(shape, repeats=repeats)
+    kriging, mean = started(model, observations, seed=3)
+    for _ in range(rounds):
+        kriging.improve(Budget())
+    expected = formula(kriging, observations, mean)
+    assert apart(kriging.expected(Budget()), expected) < 1e-3
+    field = kriged(model, observations, seed=3, rounds=rounds)
+    assert apart(model.to_dense() + field, mean + expected) < 5e-3
+
+
+def test_the_usual_accuracy_is_enough():
+    model, observations = drawn()
+    kriging, mean = started(model, observations)
+    assert apart(kriging.expected(Budget()), formula(kriging, observations, mean)) < 1e-2
+
+
+@pytest.mark.parametrize("mode", range(3))
+def test_what_other_modes_have_in_common_is_taken_out_of_a_covariance(mode):
+    rng = np.random.default_rng(mode)
+    field = rng.standard_normal((5, 4, 3)).astype(np.float32)
+    roots = [np.tril(rng.normal(0.0, 0.3, (n, n))) + np.eye(n) for n in field.shape]
+    others = [root @ root.T for place, root in enumerate(roots) if place != mode]
+    slabs = np.moveaxis(field, mode, 0).reshape(field.shape[mode], -1).astype(np.float64)
+    expected = slabs @ np.linalg.solve(np.kron(*others), slabs.T) / slabs.shape[1]
+    assert apart(module._mode_covariance(field, roots, mode), expected) < 1e-4
+
+
+def test_covariances_are_covariances():
+    model, observations = drawn(seed=2)
+    kriging, _ = started(model, observations)
+    for _ in range(3):
+        assert kriging._noise > 0.0
+        for mode, covariance in enumerate(kriging._covariances):
+            np.testing.assert_allclose(covariance, covariance.T, atol=1e-6)
+            assert np.linalg.eigvalsh(covariance).min() > -1e-5 * np.trace(covariance)
+            if mode:  # one of them has the size of the field, and only one
+                assert np.trace(covariance) == pytest.approx(len(covariance), rel=1e-5)
+        kriging.improve(Budget())
+
+
+def test_indices_that_boxes_treat_alike_are_alike():
+    rng = np.random.default_rng(0)
+    flags = (rng.random((8, 24)) < 0.5).astype(np.uint8)
+    flags[:, 1] = flags[:, 0]
+    flags[:, 2] = 1 - flags[:, 0]
+    model = build_model(flags, np.ones(8), shape=(8, 8, 8), radius=8.0)
+    coords = np.argwhere(rng.random((8, 8, 8)) < 0.8)
+    values = model.predict(coords) + rng.normal(0.0, 0.1, len(coords))
+    observations = observe(coords, values, shape=(8, 8, 8), allow_negative=True)
+    first = started(model, observations)[0]._covariances[0]
+    scale = np.sqrt(np.diag(first))
+    alike = first / np.outer(scale, scale)
+    assert alike[0, 1] > 0.9
+    assert alike[0, 2] < 0.5
+
+
+# --- on tensors that are known
+
+
+def smooth(shape=(12, 10, 8), *, noise=0.1, seed=0):
+    """Return a sum of outer products of smooth curves, half of its cells seen, and boxes."""
+    rng = np.random.default_rng(seed)
+    truth = np.zeros(shape)
+    for _ in range(3):
+        part = np.ones(shape)
+        for mode, length in enumerate(shape):
+            turns = rng.uniform(0.3, 1.0) * np.linspace(0.0, 1.0, length) + rng.uniform()
+            curve = 1.0 + 0.9 * np.sin(2.0 * np.pi * turns)
+            part *= curve.reshape([-1 if place == mode else 1 for place in range(len(shape))])
+        truth += part
+    known = rng.random(shape) < 0.5
+    values = truth[known] + noise * rng.standard_normal(known.sum())
+    coords = np.argwhere(known)
+    model = intensor.solve(
+        coords,
+        np.maximum(values, 0.0),
+        shape=shape,
+        radius=1.2 * truth.max(),
+        exact="off",
+        rtol=1e-2,
+    ).model
+    return model, observe(coords, values, shape=shape, allow_negative=True), truth, known
+
+
+def size_of(array):
+    return float(np.sqrt(np.mean(array**2)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_hidden_cells_of_a_smooth_tensor_are_found(seed):
+    model, observations, truth, known = smooth(seed=seed)
+    boxes = size_of((model.to_dense() - truth)[~known])
+    for rounds in (0, ROUNDS):
+        field = kriged(model, observations, rounds=rounds)
+        assert size_of((model.to_dense() + field - truth)[~known]) < 0.75 * boxes
+
+
+@pytest.mark.parametrize("noise", [0.3, 0.6])
+@pytest.mark.parametrize("repeats", [1, 4])
+def test_the_noise_is_found(noise, repeats):
+    model, _, truth, known = smooth((16, 14, 12), noise=0.1)
+    rng = np.random.default_rng(7)
+    counts = rng.integers(1, repeats + 1, known.sum())
+    rows = np.repeat(np.arange(known.sum()), counts)
+    values = truth[known][rows] + noise * rng.standard_normal(rows.size)
+    seen = observe(np.argwhere(known)[rows], values, shape=known.shape, allow_negative=True)
+    kriging, _ = started(model, seen)
+    for _ in range(4):
+        kriging.improve(Budget())
+    of_one = kriging._noise * counts.mean()  # the average cell has the weight 1
+    assert 0.5 * noise**2 < of_one < 2.0 * noise**2
+
+
+# --- weights, sizes, the order of things
+
+
+@pytest.mark.parametrize("rounds", [0, ROUNDS])
+def test_a_cell_observed_often_is_followed_closely(rounds):
+    model, observations, _, known = smooth(noise=0.5)
+    coords, values = np.argwhere(known), observations.means.copy()
+    values[7] += 3.0
+    left = []
+    for count in (1, 100):
+        rows = np.concatenate((np.full(count - 1, 7), np.arange(len(coords))))
+        seen = observe(coords[rows], values[rows], shape=known.shape, allow_negative=True)
+        found = model.to_dense() + kriged(model, seen, rounds=rounds)
+        left.append(abs(found[tuple(coords[7])] - values[7]))
+    assert left[1] < 0.5 * left[0]
+
+
+def test_weights_are_repetitions():
+    model, observations = drawn(repeats=3)
+    rows = np.repeat(np.arange(observations.n_cells), observations.counts)
+    coords = np.stack(columns_of(observations), axis=1)
+    words = {"shape": observations.shape, "allow_negative": True}
+    weights = 0.37 * observations.counts
+    weighted = observe(coords, observations.means, sample_weight=weights, **words)
+    repeated = observe(coords[rows], observations.means[rows], **words)
+    assert weighted.shares is not None
+    assert apart(kriged(model, weighted), kriged(model, repeated)) < 1e-3
+    plain = observe(coords, observations.means, **words)
+    assert apart(kriged(model, plain), kriged(model, repeated)) > 1e-2
+
+
+@pytest.mark.parametrize("scale", [2.0**-200, 1e-3, 7.0, 2.0**200])
+def test_the_size_of_the_values_is_that_of_the_field(scale):
+    model, observations = drawn(repeats=1)
+    coords = np.stack(columns_of(observations), axis=1)
+    scaled = observe(
+        coords, scale * observations.means, shape=observations.shape, allow_negative=True
+    )
+    larger = build_model(
+        model.vertices.flags(),
+        scale * model.weights,
+        shape=model.shape,
+        radius=scale * model.radius,
+    )
+    field = kriged(model, observations)
+    assert field.dtype == np.float64
+    assert apart(kriged(larger, scaled) / scale, field) < 1e-4
+
+
+NOTHING = {
+    "no boxes": (np.zeros((0, 7)), np.empty(0)),
+    "a box of everything": (np.ones((1, 7)), np.array([2.0])),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_where_boxes_tell_nothing_apart_the_observed_cells_do(name):
+    flags, weights = NOTHING[name]
+    model = build_model(flags.astype(np.uint8), weights, shape=(4, 3), radius=2.0)
+    values = np.repeat(np.arange(4.0), 3) + np.tile([0.0, 0.1, -0.1], 4)  # rows differ
+    coords = np.argwhere(np.ones((4, 3)))
+    found = model.to_dense() + kriged(
+        model, observe(coords, values, shape=(4, 3), allow_negative=True)
+    )
+    assert size_of(found.ravel() - values) < 0.5 * values.std()
+
+
+def test_nothing_left_is_nothing_expected():
+    model, observations = drawn()
+    coords = np.stack(columns_of(observations), axis=1)
+    exact = observe(coords, model.predict(coords), shape=model.shape)
+    assert not kriged(model, exact).any()
+    assert not kriged(model, observe(coords, np.zeros(len(coords)), shape=model.shape))[0].all()
+
+
+def test_indices_may_come_in_any_order():
+    model, observations = drawn((6, 5, 4))
+    rng = np.random.default_rng(3)
+    orders = [rng.permutation(length) for length in observations.shape]
+    rows = np.repeat(np.arange(observations.n_cells), observations.counts)
+    coords = np.stack([o[c] for o, c in zip(orders, observations.coords, strict=True)], axis=1)
+    words = {"shape": observations.shape, "allow_negative": True}
+    other = observe(coords[rows], observations.means[rows], **words)
+    flags = np.concatenate(
+        [
+            part[:, np.argsort(order)]
+            for part, order in zip(
+                np.split(model.vertices.flags(), np.cumsum(model.shape)[:-1], axis=1),
+                orders,
+                strict=True,
+            )
+        ],
+        axis=1,
+    )
+    turned = build_model(flags, model.weights, shape=model.shape, radius=model.radius)
+    found = kriged(turned, other, rounds=0)[np.ix_(*orders)]
+    assert apart(found, kriged(model, observations, rounds=0)) < 1e-2
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
+def test_modes_may_come_in_any_order(order):
+    model, observations, _, _ = smooth()
+    coords = np.stack(columns_of(observations), axis=1)[:, order]
+    shape = tuple(model.shape[mode] for mode in order)
+    parts = np.split(model.vertices.flags(), np.cumsum(model.shape)[:-1], axis=1)
+    flags = np.concatenate([parts[mode] for mode in order], axis=1)
+    turned = build_model(flags, model.weights, shape=shape, radius=model.radius)
+    other = observe(coords, observations.means, shape=shape, allow_negative=True)
+    field = kriged(model, observations, rounds=0).transpose(order)
+    assert apart(kriged(turned, other, rounds=0), field) < 0.1  # covariances nearly agree
+
+
+def test_the_draw_is_that_of_the_seed():
+    model, observations, truth, known = smooth()
+    first, again, other = (kriged(model, observations, seed=seed) for seed in (0, 0, 1))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    assert size_of((first - other)[~known]) < 0.3 * size_of(truth - truth.mean())
+
+
+def test_what_was_passed_in_is_left_alone():
+    model, observations = drawn()
+    arrays = (*observations.coords, observations.counts, observations.means, model.weights)
+    before = [array.copy() for array in arrays]
+    for array in arrays:
+        array.flags.writeable = False
+    kriged(model, observations)
+    assert all(map(np.array_equal, arrays, before))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 6), (2, 3)], ids=str)
+@pytest.mark.parametrize("count", [1, 2])
+def test_hardly_any_cells(shape, count):
+    coords = np.argwhere(np.ones(shape))[:count]
+    flags = np.ones((1, sum(shape)), dtype=np.uint8)
+    flags[0, -1] = 0
+    model = build_model(flags, np.ones(1), shape=shape, radius=2.0)
+    values = np.arange(1.0, len(coords) + 1) + 0.5
+    assert np.isfinite(kriged(model, observe(coords, values, shape=shape))).all()
+
+
+def test_an_interrupted_budget_ends_it():
+    budget = Budget()
+    budget.interrupted = True
+    assert np.isfinite(kriged(*drawn(), budget=budget)).all()
+
+
+def test_time_limits_do_not_count():
+    model, observations = drawn()
+    late = kriged(model, observations, budget=Budget(0.0))
+    assert np.array_equal(late, kriged(model, observations))
+
+
+# --- what is small and dense enough
+
+
+def spread(shape, n_cells):
+    """Return observations of so many cells, every one a 1."""
+    numbers = np.arange(n_cells) * (math.prod(shape) // n_cells)
+    coords = np.stack(np.unravel_index(numbers, shape), axis=1)
+    return observe(coords, np.ones(n_cells), shape=shape)
+
+
+FITS = {
+    "sparse but not too sparse": ((32, 32), 32, True),
+    "too sparse": ((32, 32), 31, False),
+    "one mode": ((64,), 64, False),
+    "as long as can be": ((LONGEST, 2), LONGEST, True),
+    "too long": ((LONGEST + 1, 2), LONGEST, False),
+    "as many cells as can be": ((2048, 2048), 2048 * 2048 // 32, True),
+    "too many cells": ((2048, 2049), 2048 * 2049 // 16, False),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_tensors_that_are_small_and_dense_enough(name):
+    shape, n_cells, fits = FITS[name]
+    assert (SPARSEST, MOST_CELLS) == (32.0, 2048 * 2048)
+    assert can_krige(spread(shape, n_cells)) is fits
+
+
+def test_more_cells_than_can_be_counted():
+    coords = np.random.default_rng(0).integers(0, 4096, (100, 6))
+    assert not can_krige(observe(coords, np.ones(100), shape=(4096,) * 6))
+
+
+def test_repeats_do_not_make_a_tensor_dense():
+    observations = observe(np.zeros((1000, 2), dtype=int), np.ones(1000), shape=(32, 32))
+    assert not can_krige(observations)
+
+
+def test_larger_tensors_are_expected_to_take_longer():
+    small, large = (expected_seconds(spread(shape, 4)) for shape in ((10, 10), (10, 10, 10)))
+    assert 0.0 < small < 0.1
+    assert large == pytest.approx(15.0 * small)  # ten times the cells, half as many modes again
