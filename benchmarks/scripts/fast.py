@@ -1,6 +1,6 @@
 """What the default solver reaches: time in yards, accuracy solved out, noisy and real data, memory.
 
-    python benchmarks/fast.py --paper ../shared/paper --data ../shared/data
+    python -m benchmarks.scripts.fast --paper ../shared/paper --data ../shared/data
 
 A yard is the median time of seven stable sorts of a million random numbers, measured anew in
 this process before every row. Writes ``fast.md`` and ``fast_rounds.svg`` to ``--out``.
@@ -22,11 +22,11 @@ import numpy as np
 import scipy.io
 
 import intensor
+from benchmarks.paper.published import published_rows, published_runs
 from intensor.data.observations import observe
 from intensor.kernels.contraction import PerIndexRemembered
 from intensor.oracles.alternating import AlternatingOracle
 from intensor.problem.objective import build_objective
-from published import published_rows, published_runs
 
 SPEED_ROWS = [
     *(((r,) * 3, 500, 0.12) for r in range(10, 101, 10)),

@@ -1,6 +1,6 @@
 """Where the default solver spends its time, in each regime.
 
-    python benchmarks/profile_fast.py
+    python -m benchmarks.scripts.profile_fast
 
 Prints one row per regime: the share of the time in each kernel, in reading the observations,
 and in the Python around them. Shares under cProfile, which makes Python look a little larger.

@@ -1,6 +1,6 @@
 """Exact oracles on noisy data: time of one call, of a certified solve, and MIP solvers beside them.
 
-    python benchmarks/exact.py
+    python -m benchmarks.scripts.exact
 
 Costs of the calls are the gradient where the heuristic phase of a solve ends: the hard case, in
 which the vertices in use are within rounding of the best. Writes ``exact_*.md`` to ``--out``.

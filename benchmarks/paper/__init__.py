@@ -1,0 +1,1 @@
+"""The paper: its instances, tables and figures, work and sample complexity."""

@@ -1,0 +1,1 @@
+"""Real data: tasks, published figures, and how intensor does on them."""

@@ -1,0 +1,1 @@
+"""Scripts that measure single parts; run one with ``python -m benchmarks.scripts.NAME``."""
