@@ -54,6 +54,7 @@ def run(
     jobs: Annotated[int, typer.Option(help="Runs side by side.")] = 1,
     only: Annotated[list[str] | None, typer.Option(help="Tasks whose name has this in it.")] = None,
     retry: Annotated[bool, typer.Option(help="Run failures again.")] = False,
+    again: Annotated[bool, typer.Option(help="Run all again; the newest line counts.")] = False,
 ) -> None:
     """Make the runs that are missing, then write the report."""
     options = Options(
@@ -79,7 +80,7 @@ def run(
         if options.only:
             runs = [one for one in runs if any(word in one.task for word in options.only)]
         skip = None if section.skip is None else _bound(section.skip, ledger)
-        execute(runs, ledger, jobs=jobs, retry=retry, skip=skip)
+        execute(runs, ledger, jobs=jobs, retry=retry, again=again, skip=skip)
     write_report([*map(_load, SECTIONS)], ledger, options)
 
 

@@ -64,6 +64,7 @@ def execute(
     *,
     jobs: int = 1,
     retry: bool = False,
+    again: bool = False,
     skip: Callable[[Run], str | None] | None = None,
 ) -> None:
     """Run what the table does not hold yet.
@@ -74,10 +75,12 @@ def execute(
         How many at a time; they share out the cores.
     retry
         Run those again that failed or took too long.
+    again
+        Run all of them again.
     skip
         Asked right before a run starts: a reason not to, or None.
     """
-    waiting = [run for run in runs if _is_open(run, ledger, retry)]
+    waiting = [run for run in runs if again or _is_open(run, ledger, retry)]
     if not waiting:
         return
     threads = max(1, cores() // jobs)

@@ -25,6 +25,7 @@ from intensor.fitting.path import (
 )
 from intensor.fitting.preparation import prepare
 from intensor.fitting.samples import Samples, splits
+from intensor.solver.fast import FastEngine
 
 CLEAN = intensor.planted((8, 8, 8), 300)
 NOISY = intensor.planted((8, 8, 8), 300, noise=0.1)
@@ -369,3 +370,24 @@ def test_a_closer_fit_is_measured_with_the_remainder_that_was_chosen(monkeypatch
         steps = approach(pairs, options.scales[0], options, chosen, budget=Budget(), watch=go_on)
         assert len(steps) > 0
         assert len(asked) == (len(steps) if kriged else 0)
+
+
+def test_boxes_of_a_kriged_path_see_a_sample_and_kriging_sees_all(monkeypatch):
+    seen = {}
+    monkeypatch.setattr(path_module, "BOXED", 60)
+
+    def spy(observations, model, **words):
+        seen["kriged"] = observations.n_cells
+        return krige(observations, model, **words)
+
+    def engine(observations, **words):
+        seen["boxed"] = observations.n_cells
+        return FastEngine(observations, **words)
+
+    monkeypatch.setattr(path_module, "krige", spy)
+    monkeypatch.setattr(path_module, "FastEngine", engine)
+    _, _, ((training, _),) = walked(NOISY, remainder="kriging", radius=1.0)
+    assert seen["kriged"] == training.n_cells > 60
+    assert 20 < seen["boxed"] < 0.8 * training.n_cells
+    walked(NOISY, radius=1.0)  # without a remainder, boxes see all
+    assert seen["boxed"] == training.n_cells

@@ -24,7 +24,7 @@ from intensor.fitting.kriging import (
 )
 from intensor.fitting.metrics import measure
 from intensor.fitting.options import Options, Scale
-from intensor.fitting.path import RadiusPath, approach, walk
+from intensor.fitting.path import BOXED, RadiusPath, approach, walk
 from intensor.fitting.preparation import Prepared, prepare
 from intensor.fitting.record import Fit, Validation
 from intensor.fitting.samples import Samples, sample, splits
@@ -45,6 +45,8 @@ SCOUTED = 1 << 14
 """Observations that are enough to choose between scales; the radius is then chosen on all."""
 SCOUTING = 0.5
 """Share of the time for the radius that choosing a scale may take."""
+BRIEFLY = 0.02
+"""Share of the time for the radius: when all scales are looked at in less, all are walked too."""
 WALKING, APPROACHING, AVERAGING = 0.5, 0.25, 0.3
 """Shares of the time that is left: for the radius, then the gap, then what averaging gains."""
 KRIGING = 0.2
@@ -163,11 +165,19 @@ class _Fitting:
                 first = [(training, held)]
             kriging = options.remainder != "none"
             walked = self._walk_all(first, scales, some, scouting=kriging)
+            if kriging and not large and some.elapsed < BRIEFLY * whole.remaining:
+                walked = self._walk_all(pairs, scales, some)
+                kriging = False
             if large or kriging or some.spent:  # else all of them came to their ends
                 scouted = [replace(path, sampled=True) for path, _ in walked]
                 scales = (scales[int(np.argmin([path.error for path in scouted]))],)
                 walked = []
         walked = walked or self._walk_all(pairs, scales, whole)
+        fooled = len(pairs[0][0]) > BOXED and can_krige(pairs[0][0]) and options.remainder == "auto"
+        if fooled and not any(path.kriged[path.best] for path, _ in walked):
+            # Boxes were fitted to a sample for the sake of kriging, which is of no use here.
+            self._options = options = replace(options, remainder="none")
+            walked = self._walk_all(pairs, scales, whole)
         best = int(np.argmin([path.error for path, _ in walked]))
         scale, self._walked = scales[best], walked[best][1]
         validation = Validation(

@@ -27,6 +27,7 @@ from scipy.linalg import solve_triangular
 from intensor.arrays import AnyArray, FloatArray
 from intensor.budget import Budget
 from intensor.data.observations import Observations
+from intensor.fitting.samples import Samples
 from intensor.model.model import Model
 from intensor.model.remainder import Remainder
 
@@ -63,7 +64,7 @@ SPEED = 2e10
 """Multiplications and additions a second in matrix products, with care."""
 
 
-def can_krige(observations: Observations) -> bool:
+def can_krige(observations: Observations | Samples) -> bool:
     """Say whether the tensor is small and dense enough."""
     cells = math.prod(observations.shape)
     return (

@@ -16,7 +16,7 @@ from intensor.fitting.kriging import can_krige, krige
 from intensor.fitting.metrics import measure
 from intensor.fitting.options import Options, Scale
 from intensor.fitting.preparation import Prepared, prepare
-from intensor.fitting.samples import Samples
+from intensor.fitting.samples import Samples, sample
 from intensor.model.model import Model
 from intensor.model.predictor import Predictor
 from intensor.oracles.cascade import NoSearch
@@ -36,7 +36,7 @@ NOISE = 0.25
 """Nor is a gain worth the work below this share of the error on held-out cells: once noise is
 fitted, the training error alone would ask for more and more."""
 LOOSER = 4.0
-"""Times that both of these are when the remainder is kriged: boxes then only have to tell which
+"""Times that this share is when the remainder is kriged: boxes then only have to tell which
 indices are alike."""
 PATIENCE = 3
 """Radii without a better error after which larger ones are not tried; one less when the error
@@ -49,6 +49,8 @@ WORSE = 0.02
 """Share of the error that counts as clearly worse."""
 CLOSER = (0.5, 0.25, 0.1, 0.05, 0.02)
 """Gaps to stop a fit at, as shares of the mean squared error on held-out cells."""
+BOXED = 1 << 16
+"""Observations that boxes are fitted to on a path whose remainder is kriged; all are kriged."""
 SLACK = 1e-3
 """Share of the radius that must stay unused for it to bind no longer."""
 STRIDE, SCOUT = 2.0**0.5, 2.0
@@ -134,6 +136,9 @@ class _Fold:
         self._options = options
         self._engine: FastEngine | None = None
         self._remainder = _remainder(options, self.prepared)
+        self._boxed = self.prepared
+        if self._remainder != "none" and len(training) > BOXED:
+            self._boxed = prepare(sample(training, BOXED, seed=options.solver.seed), scale)
         self.model: Model | None = None
         self.objective = self.noise = 0.0
         self.kriged = self._scored = False
@@ -142,7 +147,7 @@ class _Fold:
         """Fit at a radius, roughly, and return the error on the held-out cells."""
         settings = self._settings(radius)
         loose = 1.0 if self._remainder == "none" else LOOSER
-        return self._improve(settings, loose * ROUGH, loose * NOISE * self.noise, budget, watch)
+        return self._improve(settings, ROUGH, loose * NOISE * self.noise, budget, watch)
 
     def approach(
         self, radius: float, gap: float, budget: Budget, watch: Callable[[Progress], bool]
@@ -164,7 +169,7 @@ class _Fold:
         watch: Callable[[Progress], bool],
     ) -> float:
         """Go on until a vertex gains less than a share of the error, or less than a gap."""
-        observations = self.prepared.observations
+        observations = self._boxed.observations
         if self._engine is None:
             exact = NoSearch(observations)
             self._engine = FastEngine(observations, exact=exact, settings=settings)
@@ -185,11 +190,15 @@ class _Fold:
             callback=go_on,
         )
         self.model, self.objective = result.model, result.objective
-        error, self.noise = self._score(self.prepared.predictor(self.model))
+        error, self.noise = self._score(self._boxed.predictor(self.model))
         self.kriged = False
         if self._remainder != "none" and not (budget.spent and self._scored):
             remainder = krige(
-                observations, self.model, budget=budget, seed=settings.seed, rough=True
+                self.prepared.observations,
+                self.model,
+                budget=budget,
+                seed=settings.seed,
+                rough=True,
             )
             kriged, _ = self._score(self.prepared.predictor(self.model, remainder))
             if kriged < error or self._remainder == "kriging":
