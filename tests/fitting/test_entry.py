@@ -795,7 +795,7 @@ def test_ctrl_c_still_gives_predictions_when_the_remainder_is_kriged(word):
         if now.startswith(word) and progress.iteration == 1:
             os.kill(os.getpid(), signal.SIGINT)
 
-    found = fitted(data, remainder="auto", watch=press)
+    found = fitted(data, remainder="auto", rtol=1e-9, watch=press)
     assert found.status is Status.INTERRUPTED
     predicted = found.predict(cells, unseen="mean")
     assert np.isfinite(predicted).all()
