@@ -117,7 +117,8 @@ def test_gradient_correction_beats_bilinear_on_a_grey_picture():
     image = load("china", 64)
     grey = np.repeat(image.mean(axis=2, keepdims=True), 3, axis=2)
     known = bayer(64)
-    errors = [np.mean((CLASSICAL[name](grey, known) - grey)[~known] ** 2) for name in CLASSICAL][:2]
+    filled = [CLASSICAL[name](grey, known) for name in ("bilinear", "Malvar filters")]
+    errors = [np.mean((one - grey)[~known] ** 2) for one in filled]
     assert errors[1] < 0.6 * errors[0]
 
 
