@@ -46,3 +46,16 @@ def optimum(shape, coords, values, radius):
 
 def noisy(shape, n, rep, noise=0.2):
     return intensor.planted(shape, n, rep, noise=noise)
+
+
+def smooth_tensor(shape, rng):
+    """Return a positive sum of three outer products of smooth curves."""
+    truth = np.zeros(shape)
+    for _ in range(3):
+        part = np.ones(shape)
+        for mode, length in enumerate(shape):
+            turns = rng.uniform(0.3, 1.0) * np.linspace(0.0, 1.0, length) + rng.uniform()
+            curve = 1.0 + 0.9 * np.sin(2.0 * np.pi * turns)
+            part *= curve.reshape([-1 if place == mode else 1 for place in range(len(shape))])
+        truth += part
+    return truth

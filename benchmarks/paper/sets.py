@@ -69,6 +69,11 @@ def solve_once(
     result, seconds = timed(solve, again=version == "fast")
     if result.status is intensor.Status.TIME_LIMIT:
         raise TimeoutError(f"gap {result.gap:.3g} after {result.seconds.total:.0f} s")
+    return told(result, data, seconds, threads)
+
+
+def told(result: intensor.Result, data: intensor.Planted, seconds: float, threads: int) -> Row:
+    """Return the columns of a solve of a planted instance."""
     return {
         "seconds": seconds,
         "nmse": intensor.nmse(result.model, data.truth),

@@ -15,7 +15,7 @@ import intensor
 from benchmarks.ledger import Ledger, Row, values
 from benchmarks.paper.figures import COLOURS, MARKERS, save
 from benchmarks.paper.published import published_runs, published_sets, task_name
-from benchmarks.paper.sets import needs, timed, warm_up
+from benchmarks.paper.sets import needs, timed, told, warm_up
 from benchmarks.paper.tables import MISSING, collect, number
 from benchmarks.runs import Run
 from benchmarks.sections import Options, Section
@@ -61,16 +61,7 @@ def solve_to(
         threads=threads,
     )
     result, seconds = timed(solve, again=True)
-    return {
-        "seconds": seconds,
-        "nmse": intensor.nmse(result.model, data.truth),
-        "objective": result.objective,
-        "gap": result.gap,
-        "iterations": result.counters.iterations,
-        "boxes": len(result.model),
-        "chosen": result.status.name.lower(),
-        "threads": threads,
-    }
+    return told(result, data, seconds, threads)
 
 
 def runs(options: Options) -> list[Run]:

@@ -62,8 +62,8 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Of the solver: "fast" or 0 to 10.
     tol, rtol
         The gap to reach is ``max(tol, rtol * mean(y^2))``, in the fitted scale. With "auto" it
-        is a twentieth of the mean squared error on held-out cells where some were held out, and
-        ``1e-4 * mean(y^2)`` where none were.
+        is chosen on held-out cells, from shares of their mean squared error, where enough were held
+        out, and ``1e-4 * mean(y^2)`` elsewhere.
     max_iterations, time_limit
         Limits of a solve, and of the whole fit in seconds; None for none.
     random_state

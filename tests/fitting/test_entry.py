@@ -28,6 +28,7 @@ from intensor.fitting.path import CLOSER, NEARLY, walk
 from intensor.fitting.preparation import prepare
 from intensor.fitting.samples import Samples
 from intensor.solver.result import Status
+from zoo import smooth_tensor
 
 CLEAN = intensor.planted((8, 8, 8), 300)
 DENSE = intensor.planted((8, 8, 8), 900)
@@ -296,14 +297,7 @@ def test_the_same_seed_gives_the_same_fit():
 def smooth(shape=(10, 9, 8), *, noise=0.1, seed=1):
     """Return half of the cells of a sum of outer products of smooth curves, and the others."""
     rng = np.random.default_rng(seed)
-    truth = np.zeros(shape)
-    for _ in range(3):
-        part = np.ones(shape)
-        for mode, length in enumerate(shape):
-            turns = rng.uniform(0.3, 1.0) * np.linspace(0.0, 1.0, length) + rng.uniform()
-            curve = 1.0 + 0.9 * np.sin(2.0 * np.pi * turns)
-            part *= curve.reshape([-1 if place == mode else 1 for place in range(len(shape))])
-        truth += part
+    truth = smooth_tensor(shape, rng)
     known = rng.random(shape) < 0.5
     coords = np.argwhere(known)
     values = np.maximum(truth[known] + noise * rng.standard_normal(len(coords)), 0.0)

@@ -23,6 +23,7 @@ from intensor.fitting.kriging import (
     krige,
 )
 from intensor.model.model import build_model
+from zoo import smooth_tensor
 
 
 def columns_of(observations):
@@ -156,14 +157,7 @@ def test_indices_that_boxes_treat_alike_are_alike():
 def smooth(shape=(12, 10, 8), *, noise=0.1, seed=0):
     """Return a sum of outer products of smooth curves, half of its cells seen, and boxes."""
     rng = np.random.default_rng(seed)
-    truth = np.zeros(shape)
-    for _ in range(3):
-        part = np.ones(shape)
-        for mode, length in enumerate(shape):
-            turns = rng.uniform(0.3, 1.0) * np.linspace(0.0, 1.0, length) + rng.uniform()
-            curve = 1.0 + 0.9 * np.sin(2.0 * np.pi * turns)
-            part *= curve.reshape([-1 if place == mode else 1 for place in range(len(shape))])
-        truth += part
+    truth = smooth_tensor(shape, rng)
     known = rng.random(shape) < 0.5
     values = truth[known] + noise * rng.standard_normal(known.sum())
     coords = np.argwhere(known)

@@ -173,8 +173,8 @@ class FitWords:
         str,
         typer.Option(
             metavar="auto|NUMBER",
-            help="Gap to reach, relative to the mean square of the values; auto takes a twentieth "
-            "of the squared error on held-out cells.",
+            help="Gap to reach, relative to the mean square of the values; auto chooses it "
+            "on held-out cells.",
             rich_help_panel=SOLVER,
         ),
     ] = "auto"

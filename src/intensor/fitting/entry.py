@@ -163,7 +163,7 @@ class _Fitting:
             if large:
                 training, held = (sample(part, SCOUTED, seed=seed) for part in pairs[0])
                 first = [(training, held)]
-            kriging = options.remainder != "none"
+            kriging = options.remainder != "none" and can_krige(pairs[0][0])
             walked = self._walk_all(first, scales, some, scouting=kriging)
             if kriging and not large and some.elapsed < BRIEFLY * whole.remaining:
                 walked = self._walk_all(pairs, scales, some)
