@@ -9,8 +9,8 @@ from intensor.kernels import packed as kernels
 from intensor.kernels import reference
 from intensor.kernels.bits import popcount
 from intensor.kernels.lanes import join_lanes
+from intensor.kernels.packed_cells import pack_cells
 from intensor.problem.vertex import membership, pack_vertices
-from intensor.solver.packed_cells import pack_cells
 
 SHAPES = [(5,), (6, 7), (4, 1, 5), (3, 4, 2, 3), (2, 3, 2, 3, 2), (2, 2, 3, 2, 2, 2)]
 

@@ -16,6 +16,7 @@ import zoo
 from intensor import Status
 from intensor.errors import RadiusWarning
 from intensor.kernels import threads
+from intensor.kernels.packed_cells import PackedCells
 from intensor.solver import entry, fast
 
 
@@ -48,13 +49,13 @@ def large(monkeypatch):
     monkeypatch.setattr(threads, "BLOCK", 32)
     monkeypatch.setattr(fast, "LARGE", 256)
     samples = []
-    sample = fast.PackedCells.sample
+    sample = PackedCells.sample
 
     def record(cells, size, rng):
         samples.append((cells.n_cells, size))
         return sample(cells, size, rng)
 
-    monkeypatch.setattr(fast.PackedCells, "sample", record)
+    monkeypatch.setattr(PackedCells, "sample", record)
     return samples
 
 

@@ -5,12 +5,13 @@ import pytest
 
 from intensor.data.observations import observe
 from intensor.kernels import threads
+from intensor.kernels.cpu_cells import CpuCells
+from intensor.kernels.packed_cells import pack_cells
 from intensor.kernels.threads import Workers
 from intensor.problem.objective import build_objective
 from intensor.problem.vertex import membership
 from intensor.solver import gram_set
 from intensor.solver.gram_set import GramSet, key
-from intensor.solver.packed_cells import pack_cells
 
 SHAPES = [(40,), (9, 8), (6, 5, 7), (4, 3, 5, 4)]
 
@@ -30,7 +31,7 @@ class Dense:
         self.signed = signed
         self.objective = build_objective(self.observations, 1.0)
         self.cells = pack_cells(self.observations, 1.0)
-        self.active = GramSet(self.cells, Workers(n_threads))
+        self.active = GramSet(CpuCells(self.cells, Workers(n_threads)))
         self.rng = rng
         self.added = []
 
@@ -58,7 +59,7 @@ class Dense:
         x = active.weights @ members
         gradient = self.objective.gradient(x)
         costs = np.empty(cells.n_cells)
-        costs[cells.order] = active.costs
+        costs[cells.order] = active.cells.costs
         np.testing.assert_allclose(costs, gradient, rtol=0, atol=1e-15)
         assert active.value == pytest.approx(self.objective.value(x), rel=1e-12)
         assert active.product == pytest.approx(gradient @ x, rel=1e-12, abs=1e-14)
@@ -219,7 +220,7 @@ def test_near_a_perfect_fit_the_half_gradient_is_computed_anew():
     exact.observations = observe(coords, target, shape=(6, 5, 7))
     exact.objective = build_objective(exact.observations, 1.0)
     exact.cells = pack_cells(exact.observations, 1.0)
-    exact.active = GramSet(exact.cells, Workers(1))
+    exact.active = GramSet(CpuCells(exact.cells, Workers(1)))
     exact.active.add(dense.active.flags, dense.active.signs)
     exact.added.extend(row.tobytes() for row in dense.active.flags)
     for _ in range(4):

@@ -6,11 +6,12 @@ import pytest
 from intensor.budget import Budget
 from intensor.data.observations import observe
 from intensor.kernels import threads
+from intensor.kernels.cpu_cells import CpuCells
+from intensor.kernels.packed_cells import pack_cells
 from intensor.kernels.threads import Workers
 from intensor.problem.vertex import membership, mode_slices
 from intensor.solver import pricing
 from intensor.solver.gram_set import GramSet, key
-from intensor.solver.packed_cells import pack_cells
 from intensor.solver.pricing import FEW_CELLS, MANY_CELLS, Effort, Pricing
 
 SHAPES = [(30,), (9, 8), (6, 5, 7), (4, 3, 5, 4)]
@@ -29,22 +30,21 @@ class Priced:
         coords = np.stack([rng.integers(0, length, n) for length in shape], axis=1)
         self.observations = observe(coords, rng.uniform(size=n), shape=shape)
         cells = pack_cells(self.observations, 1.0)
-        workers = Workers(n_threads)
-        self.active = GramSet(cells, workers)
+        self.active = GramSet(CpuCells(cells, Workers(n_threads)))
         flags = (rng.uniform(size=(vertices, sum(shape))) < 0.7).astype(np.uint8)
         flags[0] = 1  # so that what is left to find varies
         signs = np.where(np.arange(vertices) % 3 == 1, -1.0, 1.0) if signed else np.ones(vertices)
         self.active.add(flags, signs)
         self.active.linearise()
         self.active.correct(1e-9)
-        self.pricing = Pricing(cells, workers, np.random.default_rng(seed), signed=signed)
+        self.pricing = Pricing(np.random.default_rng(seed), signed=signed)
 
     def propose(self, effort, budget=None):
         return self.pricing.propose(self.active, effort, budget or Budget())
 
     def gains(self, flags, signs=None):
         """Return <c, x - v> of each vertex, from the definition."""
-        cells, shape = self.active.cells, self.observations.shape
+        cells, shape = self.active.cells.packed, self.observations.shape
         coords = [column[cells.order] for column in self.observations.coords]
         x = np.zeros(cells.n_cells)
         weights = self.active.weights * self.active.signs
@@ -141,7 +141,7 @@ def test_threads_do_not_change_the_proposals(shape, monkeypatch):
     for n_threads in (1, 2):
         priced = Priced(shape, n=900, n_threads=n_threads)
         proposals = [priced.propose(effort) for effort in EFFORTS]
-        assert len(priced.pricing._blocks) > 1
+        assert len(priced.active.cells._lane_blocks) > 1
         found.append([(each.best, each.flags.tolist()) for each in proposals])
     assert found[0] == found[1]
 
@@ -179,10 +179,10 @@ def test_a_spent_budget_ends_after_a_batch():
 
 def test_pricing_at_the_zero_vertex():
     priced = Priced((6, 5, 7), vertices=1)
-    fresh = GramSet(priced.active.cells, Workers(1))
+    fresh = GramSet(CpuCells(priced.active.cells.packed, Workers(1)))
     proposals = priced.pricing.propose(fresh, EFFORTS[1], Budget())
     # All targets are positive: the full vertex is best, and no other comes close.
-    assert proposals.best == pytest.approx(-float(fresh.costs.sum()), rel=1e-12)
+    assert proposals.best == pytest.approx(-float(fresh.cells.costs.sum()), rel=1e-12)
     assert proposals.flags[0].all()
 
 

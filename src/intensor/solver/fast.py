@@ -15,12 +15,14 @@ import numpy as np
 from intensor.arrays import FlagArray, FloatArray
 from intensor.budget import Budget
 from intensor.data.observations import Observations
+from intensor.kernels.base import Cells
+from intensor.kernels.cpu_cells import CpuCells
+from intensor.kernels.packed_cells import pack_cells
 from intensor.kernels.threads import Workers
 from intensor.oracles.base import Goal, Oracle
 from intensor.oracles.cascade import NoSearch
 from intensor.problem.objective import Objective, build_objective
 from intensor.solver.gram_set import GramSet, key
-from intensor.solver.packed_cells import PackedCells, pack_cells
 from intensor.solver.pricing import CHOOSY, FEW_CELLS, MANY_CELLS, Pricing
 from intensor.solver.settings import Settings
 from intensor.solver.state import State, Witness
@@ -65,20 +67,18 @@ class Corrective:
 
     def __init__(
         self,
-        cells: PackedCells,
+        cells: Cells,
         *,
-        workers: Workers,
         rng: np.random.Generator,
         tolerance: float,
         signed: bool = False,
         margin: float = PROVABLE,
     ) -> None:
-        self.active = GramSet(cells, workers)
+        self.active = GramSet(cells)
         self.gain = np.inf
         self.failures = 0
         self.runs = 0
-        self._workers = workers
-        self._pricing = Pricing(cells, workers, rng, signed=signed)
+        self._pricing = Pricing(rng, signed=signed)
         self._signed = signed
         self._rng = rng
         self._tolerance = tolerance
@@ -95,7 +95,6 @@ class Corrective:
         sample = cells.sample(max(LARGE // 2, cells.n_cells // SAMPLE_SHARE), self._rng)
         inner = Corrective(
             sample,
-            workers=self._workers,
             rng=self._rng,
             tolerance=self._tolerance,
             signed=self._signed,
@@ -208,9 +207,9 @@ class FastEngine:
         self._tolerance = settings.tolerance(observations.mean_square) / settings.radius**2
         self._exact = exact
         self._workers = Workers(settings.threads)
+        self._cells = CpuCells(pack_cells(observations, settings.radius), self._workers)
         self._core = Corrective(
-            pack_cells(observations, settings.radius),
-            workers=self._workers,
+            self._cells,
             rng=np.random.default_rng(settings.seed),
             tolerance=self._tolerance,
             signed=settings.signed,
@@ -301,7 +300,7 @@ class FastEngine:
         """Ask the exact oracle for vertices that the heuristic missed, or for a bound."""
         state, core = self.state, self._core
         objective = build_objective(self._observations, self._radius)
-        x = self._on_observations()
+        x = self._cells.iterate()
         gradient = objective.gradient(x)
         product = float(gradient @ x)
         goal = Goal(product=product, phi=self._allowed_gap(objective), pool=POOL)
@@ -345,11 +344,3 @@ class FastEngine:
         if wanted >= fit:
             return 2.0 * wanted
         return 2.0 * wanted / (1.0 + float(np.sqrt(1.0 - wanted / fit)))
-
-    def _on_observations(self) -> FloatArray:
-        """Return the iterate in the order of the observations."""
-        active = self._core.active
-        cells = active.cells
-        x = np.empty(cells.n_cells)
-        x[cells.order] = active.costs / (2.0 * cells.shares) + cells.targets
-        return x

@@ -1,22 +1,14 @@
-"""The active set in Gram space: vertices as bits over the cells, weights by the master."""
+"""The active set in Gram space: vertices by their Gram matrix, weights by the master."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from intensor.arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape, WordArray
+from intensor.kernels.base import Cells
 from intensor.kernels.lanes import join_lanes, store_words
-from intensor.kernels.packed import (
-    fit_cells,
-    gram_rows,
-    gram_rows_weighted,
-    member_sums,
-    pack_members,
-)
-from intensor.kernels.threads import Workers, blocks_of, evenly
 from intensor.problem.vertex import pack_vertices
 from intensor.solver.master import Master
-from intensor.solver.packed_cells import PackedCells
 
 __all__ = ["GramSet", "key"]
 
@@ -41,8 +33,6 @@ class GramSet:
         Vertices held, with and without weight.
     half_gradient
         (capacity,) half the derivative of the objective in each weight.
-    costs
-        (u,) gradient on the cells.
     value, product
         Objective, and gradient times iterate.
     known
@@ -51,24 +41,19 @@ class GramSet:
         Vertices let go so far.
     """
 
-    def __init__(self, cells: PackedCells, workers: Workers, capacity: int = 64) -> None:
+    def __init__(self, cells: Cells, capacity: int = 64) -> None:
         self.cells = cells
-        self._workers = workers
-        self._blocks = blocks_of(cells.n_cells)
         self.count = 0
         self.drops = 0
-        self.costs: FloatArray = np.empty(cells.n_cells)
         self.value = self.product = 0.0
         self.master = Master(capacity)
         self.half_gradient: FloatArray = np.zeros(capacity)
         length = int(cells.offsets[-1])
         self._flags: FlagArray = np.zeros((capacity, length), dtype=np.uint8)
         self._signs: FloatArray = np.ones(capacity)
-        self._members: WordArray = np.zeros((capacity, cells.n_words), dtype=np.uint64)
         self._words: WordArray = np.zeros((length, capacity // 64), dtype=np.uint64)
         self._gram: FloatArray = np.zeros((capacity, capacity))
         self.known: set[bytes] = set()
-        self._totals = np.zeros((len(self._blocks), 2))
         self._lanes: WordArray = np.zeros(length, dtype=np.uint64)
         self.evaluate()
         self._seen = 0
@@ -91,26 +76,9 @@ class GramSet:
 
     def evaluate(self) -> None:
         """Compute gradient, objective and product on the cells."""
-        cells = self.cells
         weights = self.master.weights * self._signs
-
-        def fit(block: int) -> None:
-            fit_cells(
-                cells.rows,
-                self._words,
-                -(-self.count // 64),
-                weights,
-                cells.targets,
-                cells.shares,
-                *self._blocks[block],
-                self.costs,
-                self._totals[block],
-            )
-
-        self._workers.run(fit, len(self._blocks))
-        error, product = self._totals.sum(axis=0).tolist()
-        self.value = error + cells.constant
-        self.product = product
+        error, self.product = self.cells.evaluate(self._words, self.count, weights)
+        self.value = error + self.cells.constant
 
     def add(self, flags: FlagArray, signs: FloatArray) -> None:
         """Take in (m, sum(shape)) new vertices with their (m,) signs and weight 0."""
@@ -122,7 +90,7 @@ class GramSet:
 
         The tensor stays the same when the radius grows; it shrinks along when the radius does.
         """
-        self.cells = self.cells.rescaled(factor)
+        self.cells.rescale(factor)
         self._start_value /= factor**2
         if factor > 1.0:
             self.master.weights /= factor
@@ -139,14 +107,8 @@ class GramSet:
         anew.
         """
         first = self._seen if self.value > PERFECT * self._start_value else 0
-        pieces = evenly(first, self.count, len(self._blocks))
-
-        def sum_up(piece: int) -> None:
-            low, high = pieces[piece], pieces[piece + 1]
-            member_sums(self._members, self.costs, low, high, self.half_gradient)
-            self.half_gradient[low:high] *= 0.5 * self._signs[low:high]
-
-        self._workers.run(sum_up, len(self._blocks))
+        self.cells.vertex_sums(first, self.count, self.half_gradient)
+        self.half_gradient[first : self.count] *= 0.5 * self._signs[first : self.count]
         self._seen = self.count
 
     def correct(self, tolerance: float) -> None:
@@ -164,25 +126,8 @@ class GramSet:
         self._signs[first:last] = signs
         self.known.update(key(row, sign) for row, sign in zip(flags, signs, strict=True))
         store_words(self._flags, first, last, self._words)
-        cells = self.cells
         join_lanes(self._flags, np.arange(first, last), self._lanes)
-
-        def pack(block: int) -> None:
-            low, high = self._blocks[block]
-            members = self._members[first:last]
-            pack_members(cells.rows, self._lanes, last - first, low // 64, -(-high // 64), members)
-
-        self._workers.run(pack, len(self._blocks))
-        pieces = evenly(first, last, len(self._blocks))
-
-        def multiply(piece: int) -> None:
-            low, high = pieces[piece], pieces[piece + 1]
-            if cells.weighted:
-                gram_rows_weighted(self._members, cells.shares, low, high, self._gram)
-            else:
-                gram_rows(self._members, cells.extra, low, high, cells.one_share, self._gram)
-
-        self._workers.run(multiply, len(self._blocks))
+        self.cells.add(self._lanes, first, last, self._gram)
         if self._signs[:last].min() < 0.0:
             self._gram[first:last, :last] *= np.outer(self._signs[first:last], self._signs[:last])
             self._gram[:first, first:last] = self._gram[first:last, :first].T
@@ -191,7 +136,6 @@ class GramSet:
     def _grow(self, capacity: int) -> None:
         self._flags = _enlarged(self._flags, (capacity, self._flags.shape[1]))
         self._signs = np.concatenate((self._signs, np.ones(capacity - self._signs.size)))
-        self._members = _enlarged(self._members, (capacity, self._members.shape[1]))
         self._words = _enlarged(self._words, (self._words.shape[0], capacity // 64))
         self._gram = _enlarged(self._gram, (capacity, capacity))
         self.half_gradient = _enlarged(self.half_gradient, (capacity,))
@@ -219,7 +163,7 @@ class GramSet:
         count = self.count
         self._flags[:count] = self._flags[keep]
         self._signs[:count] = self._signs[keep]
-        self._members[:count] = self._members[keep]
+        self.cells.keep(keep)
         self._gram[:count, :count] = self._gram[np.ix_(keep, keep)]
         self.half_gradient[:count] = self.half_gradient[keep]
         packed = pack_vertices(self.flags, self.cells.shape).words

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from intensor.data.observations import observe
-from intensor.solver.packed_cells import pack_cells
+from intensor.kernels.packed_cells import pack_cells
 
 SHAPES = [(7,), (5, 6), (3, 4, 5), (2, 3, 1, 4), (200, 100), (300, 2), (70_000, 3)]
 
