@@ -28,6 +28,7 @@ AUTOMATIC = {
     "transform": "auto",
     "baseline": "auto",
     "remainder": "auto",
+    "validation": "auto",
     "scoring": "balanced",
     "n_solutions": 2,
     "random_state": 0,

@@ -46,7 +46,8 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     n_solutions
         Models, from different seeds, to average.
     validation
-        Share of the cells to hold out (0.1), or number of folds (5).
+        Share of the cells to hold out (0.1), or number of folds (5). "auto" holds out a tenth,
+        up to four times where that is few cells.
     scoring
         Validation error: "rmse", "mae", "mape", or "balanced", for which large and small values
         both count: the geometric mean of the RMSE and the mean squared difference of roots.
@@ -120,7 +121,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         baseline: str = "none",
         remainder: str = "none",
         n_solutions: int = 1,
-        validation: float = 0.1,
+        validation: float | str = 0.1,
         scoring: str = "rmse",
         n_radii: int = 20,
         unseen: str = "error",

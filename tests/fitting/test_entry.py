@@ -166,6 +166,26 @@ def test_scales_of_many_observations_are_chosen_on_a_sample(monkeypatch, folds):
     checked(found, DENSE, values)
 
 
+def test_a_second_scale_is_walked_where_it_is_not_clearly_worse(monkeypatch):
+    monkeypatch.setattr(entry, "SCOUTED", 500)
+    monkeypatch.setattr(entry, "CLEARLY", 100.0)
+    words = {"values": (4.0 * DENSE.values) ** 2, "transform": "auto"}
+    found = fitted(DENSE, **words)
+    paths = found.validation.paths
+    assert [path.sampled for path in paths] == [True, True, True, False, False]
+    foremost = sorted(paths[:3], key=lambda path: path.error)[:2]
+    assert [path.transform for path in paths[3:]] == [path.transform for path in foremost]
+    assert found.path.error == min(path.error for path in paths[3:])
+    monkeypatch.setattr(entry, "CLEARLY", 1.0)
+    assert len(fitted(DENSE, **words).validation.paths) == 4
+
+
+def test_few_cells_are_held_out_more_than_once():
+    found = fitted(NOISY, validation="auto")
+    assert found.validation.folds == 4
+    assert fitted(NOISY, validation=0.1).validation.folds == 1
+
+
 def test_a_single_scale_needs_no_sample(monkeypatch):
     monkeypatch.setattr(entry, "SCOUTED", 50)
     assert [path.sampled for path in fitted().validation.paths] == [False]
@@ -729,6 +749,10 @@ def test_the_time_limit_is_kept():
     checked(found, data)
 
 
+def names_of(path):
+    return path.transform, path.baseline
+
+
 @pytest.mark.parametrize("remainder", ["none", "auto"])
 def test_six_scales_share_the_time(remainder):
     data, cells, truth = smooth((20, 20, 20))
@@ -741,10 +765,10 @@ def test_six_scales_share_the_time(remainder):
     names = {(path.transform, path.baseline) for path in paths}
     assert len(names) == 6
     if len(paths) > 6:  # scouted first: the scale was chosen by what that said
-        assert [path.sampled for path in paths] == [True] * 6 + [False]
-        scouted = min(paths[:6], key=lambda path: path.error)
-        assert (scouted.transform, scouted.baseline) == (found.path.transform, found.path.baseline)
-        assert found.validation.chosen == 6
+        assert [path.sampled for path in paths] == [True] * 6 + [False] * (len(paths) - 6)
+        foremost = sorted(paths[:6], key=lambda path: path.error)[: len(paths) - 6]
+        assert [names_of(path) for path in paths[6:]] == [names_of(path) for path in foremost]
+        assert found.validation.chosen >= 6
     assert (found.path.remainder == "kriging") == (found.predictor.remainder is not None)
     assert error_of(found, cells, truth) < 0.5 * truth.std()
     checked(found, data)

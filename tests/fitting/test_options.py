@@ -81,7 +81,8 @@ def test_no_path_is_endless(n_radii):
 
 
 @pytest.mark.parametrize(
-    ("given", "held"), [(0.5, (1, 0.5)), (2, (2, 0.5)), (np.int8(4), (4, 0.25))]
+    ("given", "held"),
+    [(0.5, (1, 0.5)), (2, (2, 0.5)), (np.int8(4), (4, 0.25)), ("auto", (None, 0.1))],
 )
 def test_validation_is_a_share_or_a_number_of_folds(given, held):
     options = check_options(validation=given)

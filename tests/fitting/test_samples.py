@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from intensor.fitting import samples as module
 from intensor.fitting.samples import Samples, lost_mode, sample, splits
 
 
@@ -62,6 +63,31 @@ def test_folds_hold_out_every_cell_exactly_once(folds):
     for training, held in pairs:
         assert cells(training) == cells(samples) - cells(held)
         assert len(training) + len(held) == len(samples)
+
+
+@pytest.mark.parametrize(
+    ("enough", "pairs"), [(1, 1), (30, 1), (40, 2), (80, 3), (100, 4), (10_000, 4)]
+)
+def test_as_often_as_it_takes(monkeypatch, enough, pairs):
+    monkeypatch.setattr(module, "ENOUGH", enough)
+    samples = drawn()  # about 30 of 300 rows are held out
+    found = split(samples, folds=None)
+    assert len(found) == pairs
+    first = split(samples)[0]
+    assert found[0][1].values.tolist() == first[1].values.tolist()
+    seen = set()
+    for training, held in found:
+        assert not seen & cells(held)
+        seen |= cells(held)
+        assert cells(training) == cells(samples) - cells(held)
+
+
+@pytest.mark.parametrize("share", [0.4, 0.9])
+def test_no_cell_is_held_out_twice(share):
+    samples = drawn()
+    found = split(samples, folds=None, share=share)
+    assert len(found) == int(1 / share)
+    assert sum(len(cells(held)) for _, held in found) <= len(cells(samples))
 
 
 def test_there_are_no_more_folds_than_cells():

@@ -157,7 +157,8 @@ class FitWords:
     validation: Annotated[
         str,
         typer.Option(
-            metavar="SHARE|FOLDS", help="Share of the cells to hold out (0.1), or folds (5)."
+            metavar="SHARE|FOLDS|auto",
+            help="Share of the cells to hold out (0.1), folds (5), or auto: a tenth, some times.",
         ),
     ] = "0.1"
     scoring: Annotated[ScoringWord, typer.Option(help="Validation error.")] = ScoringWord.rmse
@@ -205,7 +206,7 @@ class FitWords:
             baseline=self.baseline.value,
             remainder=self.remainder.value,
             n_solutions=self.n_solutions,
-            validation=cast(float, _as_number(self.validation)),  # words are refused there
+            validation=_as_number(self.validation),
             scoring=self.scoring.value,
             n_radii=self.n_radii,
             version=cast(int, _as_number(self.version)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -47,6 +47,9 @@ SCOUTING = 0.5
 """Share of the time for the radius that choosing a scale may take."""
 BRIEFLY = 0.02
 """Share of the time for the radius: when all scales are looked at in less, all are walked too."""
+FOREMOST, CLEARLY = 2, 1.1
+"""Scales that are walked after all were looked at, and how many times the least error is so much
+worse that a scale is not."""
 WALKING, APPROACHING, AVERAGING = 0.5, 0.25, 0.3
 """Shares of the time that is left: for the radius, then the gap, then what averaging gains."""
 KRIGING = 0.2
@@ -170,14 +173,13 @@ class _Fitting:
                 kriging = False
             if large or kriging or some.spent:  # else all of them came to their ends
                 scouted = [replace(path, sampled=True) for path, _ in walked]
-                scales = (scales[int(np.argmin([path.error for path in scouted]))],)
-                walked = []
-        walked = walked or self._walk_all(pairs, scales, whole)
+                scales, walked = _foremost(scales, scouted), []
+        walked = walked or self._walk_foremost(pairs, scales, whole)
         fooled = len(pairs[0][0]) > BOXED and can_krige(pairs[0][0]) and options.remainder == "auto"
         if fooled and not any(path.kriged[path.best] for path, _ in walked):
             # Boxes were fitted to a sample for the sake of kriging, which is of no use here.
             self._options = options = replace(options, remainder="none")
-            walked = self._walk_all(pairs, scales, whole)
+            walked = self._walk_foremost(pairs, scales, whole)
         best = int(np.argmin([path.error for path, _ in walked]))
         scale, self._walked = scales[best], walked[best][1]
         validation = Validation(
@@ -219,6 +221,20 @@ class _Fitting:
             walked.append(
                 walk(pairs, scale, self._options, budget=budget, watch=watch, scouting=scouting)
             )
+        return walked
+
+    def _walk_foremost(
+        self, pairs: list[tuple[Samples, Samples]], scales: tuple[Scale, ...], whole: Budget
+    ) -> list[tuple[RadiusPath, Model]]:
+        """Walk the path of the first scale, and of the others while there is time for as much."""
+        walked: list[tuple[RadiusPath, Model]] = []
+        took = 0.0
+        for scale in scales:
+            if took > whole.remaining or (walked and whole.spent):
+                break
+            start = whole.elapsed
+            walked += self._walk_all(pairs, (scale,), whole)
+            took = whole.elapsed - start
         return walked
 
     def _measure_averaging(
@@ -323,6 +339,13 @@ class _Fitting:
         if self._watch is not None and self._watch(word, progress) is False:
             self._enough = self._choosing.interrupted = True
         return not self._enough
+
+
+def _foremost(scales: tuple[Scale, ...], scouted: Sequence[RadiusPath]) -> tuple[Scale, ...]:
+    """Return the best scale, and the second best where it is not clearly worse."""
+    errors = np.array([path.error for path in scouted])
+    best, *others = np.argsort(errors, kind="stable")[:FOREMOST].tolist()
+    return tuple(scales[one] for one in (best, *others) if errors[one] <= CLEARLY * errors[best])
 
 
 def _check_kriging(prepared: Prepared) -> None:

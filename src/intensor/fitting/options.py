@@ -54,7 +54,8 @@ class Options:
     n_solutions
         Models to average.
     folds, share
-        Validation: so many folds, or one share of the cells held out when ``folds`` is 1.
+        Validation: so many folds, or one share of the cells held out when ``folds`` is 1; as
+        often as ``splits`` sees fit when it is None.
     metric
         Name of the validation error.
     most_radii
@@ -71,7 +72,7 @@ class Options:
     scales: tuple[Scale, ...]
     remainder: str
     n_solutions: int
-    folds: int
+    folds: int | None
     share: float
     metric: str
     most_radii: int
@@ -88,7 +89,7 @@ def check_options(
     baseline: str = "none",
     remainder: str = "none",
     n_solutions: int = 1,
-    validation: float = 0.1,
+    validation: float | str = 0.1,
     scoring: str = "rmse",
     n_radii: int = 20,
     version: int | str = "fast",
@@ -157,8 +158,13 @@ def _check_radius(radius: Any) -> float:
     return check_radius(radius)
 
 
-def _check_validation(validation: Any) -> tuple[int, float]:
-    """Return folds and share: 5 means five folds, 0.1 that a tenth is held out once."""
+def _check_validation(validation: Any) -> tuple[int | None, float]:
+    """Return folds and share: 5 means five folds, 0.1 that a tenth is held out once.
+
+    "auto" holds a tenth out, as often as the number of observations asks for.
+    """
+    if isinstance(validation, str) and validation == AUTO:
+        return None, 0.1
     if isinstance(validation, numbers.Integral) and not isinstance(validation, bool):
         folds = int(validation)
         if folds < 2:
@@ -166,7 +172,7 @@ def _check_validation(validation: Any) -> tuple[int, float]:
         return folds, 1.0 / folds
     if not isinstance(validation, numbers.Real) or not 0.0 < float(validation) < 1.0:
         raise SettingError(
-            f"validation is {validation!r}; expected a share between 0 and 1 to hold out, or a "
-            "number of folds"
+            f"validation is {validation!r}; expected a share between 0 and 1 to hold out, a "
+            "number of folds, or 'auto'"
         )
     return 1, float(validation)

@@ -17,6 +17,10 @@ MOSTLY = 0.5
 """Share of the missing cells that lie in empty fibres, beyond chance, and of the cells of other
 fibres that are observed, from which on cells are missing fibre by fibre."""
 
+ENOUGH, MOST_FOLDS = 1 << 13, 4
+"""Held-out observations after which the choice of them hardly matters any more, and how often to
+hold some out for them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Samples:
@@ -69,7 +73,7 @@ def sample(samples: Samples, most: int, *, seed: int) -> Samples:
 
 
 def splits(
-    samples: Samples, *, folds: int, share: float, seed: int
+    samples: Samples, *, folds: int | None, share: float, seed: int
 ) -> Iterator[tuple[Samples, Samples]]:
     """Yield (training, held-out) pairs; all observations of a cell are on the same side.
 
@@ -79,7 +83,9 @@ def splits(
     Parameters
     ----------
     folds
-        Number of pairs; with one, ``share`` of the cells are held out, else one part of so many.
+        Number of pairs. With one, ``share`` of the cells are held out, else one part of so many.
+        None holds out ``share`` of them as often as it takes to tell two fits apart: once where
+        that is many cells, up to ``MOST_FOLDS`` times, other ones each time, where it is few.
     """
     lost = lost_mode(samples)
     numbers = _fibre_numbers(samples, lost)
@@ -88,7 +94,12 @@ def splits(
         return
     order = np.random.default_rng([seed, 1]).permutation(n_parts)
     size = min(max(1, round(share * n_parts)), n_parts - 1)
-    parts = np.array_split(order, min(folds, n_parts)) if folds > 1 else [order[:size]]
+    if folds is None:
+        held_out = size * len(samples) / n_parts
+        folds = min(MOST_FOLDS, math.ceil(ENOUGH / held_out), n_parts // size)
+        parts = np.split(order[: folds * size], folds)
+    else:
+        parts = np.array_split(order, min(folds, n_parts)) if folds > 1 else [order[:size]]
     for part in parts:
         held = np.zeros(n_parts, dtype=bool)
         held[part] = True
