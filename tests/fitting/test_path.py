@@ -47,7 +47,9 @@ def pairs_of(data, options, weights=None):
 def walked(data, *, budget=None, watch=go_on, weights=None, **words):
     options = check_options(**words)
     pairs = pairs_of(data, options, weights)
-    path, model = walk(pairs, options.scales[0], options, budget=budget or Budget(), watch=watch)
+    path, (model, *_) = walk(
+        pairs, options.scales[0], options, budget=budget or Budget(), watch=watch
+    )
     return path, model, pairs
 
 
@@ -186,7 +188,7 @@ def test_folds_are_averaged():
     for name in ("errors", "objectives", "boxes", "noise"):
         mean = np.mean([getattr(one, name)[0] for one, _ in alone])
         assert getattr(path, name)[0] == pytest.approx(mean, rel=1e-12)
-    assert np.array_equal(model.weights, alone[0][1].weights)
+    assert np.array_equal(model.weights, alone[0][1][0].weights)
 
 
 def test_the_model_is_that_of_the_best_radius():
@@ -367,9 +369,33 @@ def test_a_closer_fit_is_measured_with_the_remainder_that_was_chosen(monkeypatch
     for kriged in (True, False):
         asked.clear()
         chosen = dataclasses.replace(path, kriged=np.array([kriged]))
-        steps = approach(pairs, options.scales[0], options, chosen, budget=Budget(), watch=go_on)
+        steps = approach(
+            pairs, options.scales[0], options, chosen, (), budget=Budget(), watch=go_on
+        )
         assert len(steps) > 0
         assert len(asked) == (len(steps) if kriged else 0)
+
+
+def test_a_kriged_approach_goes_on_from_the_path(monkeypatch):
+    options = check_options(remainder="auto", radius=0.7, validation=3)
+    pairs = pairs_of(NOISY, options)
+    path, models = walk(pairs, options.scales[0], options, budget=Budget(), watch=go_on)
+    assert len(models) == 3
+    begun = []
+    start_from = FastEngine.start_from
+
+    def spy(engine, flags, signs):
+        begun.append(len(flags))
+        start_from(engine, flags, signs)
+
+    monkeypatch.setattr(FastEngine, "start_from", spy)
+    for kriged in (True, False):
+        begun.clear()
+        chosen = dataclasses.replace(path, kriged=np.array([kriged]))
+        assert approach(
+            pairs, options.scales[0], options, chosen, models, budget=Budget(), watch=go_on
+        )
+        assert begun == ([len(model) for model in models] if kriged else [])
 
 
 def test_boxes_of_a_kriged_path_see_a_sample_and_kriging_sees_all(monkeypatch):

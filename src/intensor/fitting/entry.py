@@ -52,6 +52,8 @@ FOREMOST, CLEARLY = 2, 1.1
 worse that a scale is not."""
 WALKING, APPROACHING, AVERAGING = 0.5, 0.25, 0.3
 """Shares of the time that is left: for the radius, then the gap, then what averaging gains."""
+APPROACHING_KRIGED = 0.4
+"""Share for the gap where the remainder is kriged: the last fit goes on from what was found."""
 KRIGING = 0.2
 """Share of the time for the fit that is kept for kriging at most."""
 Watch = Callable[[str, Progress], bool | None]
@@ -157,7 +159,7 @@ class _Fitting:
         whole = self._part(WALKING)
         scales = options.scales
         scouted: list[RadiusPath] = []
-        walked: list[tuple[RadiusPath, Model]] = []
+        walked: list[tuple[RadiusPath, tuple[Model, ...]]] = []
         large = len(pairs[0][0]) > SCOUTED
         if len(scales) > 1 and (large or math.isfinite(whole.remaining)):
             seed = options.solver.seed
@@ -181,7 +183,8 @@ class _Fitting:
             self._options = options = replace(options, remainder="none")
             walked = self._walk_foremost(pairs, scales, whole)
         best = int(np.argmin([path.error for path, _ in walked]))
-        scale, self._walked = scales[best], walked[best][1]
+        scale, models = scales[best], walked[best][1]
+        self._walked = models[0]
         validation = Validation(
             metric=options.metric,
             folds=len(pairs),
@@ -197,7 +200,10 @@ class _Fitting:
                     scale,
                     options,
                     validation.path,
-                    budget=self._part(APPROACHING),
+                    models,
+                    budget=self._part(
+                        APPROACHING if validation.path.remainder == "none" else APPROACHING_KRIGED
+                    ),
                     watch=self._watch_path(scale),
                 ),
             )
@@ -212,7 +218,7 @@ class _Fitting:
         whole: Budget,
         *,
         scouting: bool = False,
-    ) -> list[tuple[RadiusPath, Model]]:
+    ) -> list[tuple[RadiusPath, tuple[Model, ...]]]:
         """Walk a path for every scale, with an even share of the time each."""
         walked = []
         for place, scale in enumerate(scales):
@@ -225,9 +231,9 @@ class _Fitting:
 
     def _walk_foremost(
         self, pairs: list[tuple[Samples, Samples]], scales: tuple[Scale, ...], whole: Budget
-    ) -> list[tuple[RadiusPath, Model]]:
+    ) -> list[tuple[RadiusPath, tuple[Model, ...]]]:
         """Walk the path of the first scale, and of the others while there is time for as much."""
-        walked: list[tuple[RadiusPath, Model]] = []
+        walked: list[tuple[RadiusPath, tuple[Model, ...]]] = []
         took = 0.0
         for scale in scales:
             if took > whole.remaining or (walked and whole.spent):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -130,8 +131,16 @@ class RadiusPath:
 class _Fold:
     """One training part with an engine that walks along, and its held-out cells."""
 
-    def __init__(self, training: Samples, held: Samples, scale: Scale, options: Options) -> None:
+    def __init__(
+        self,
+        training: Samples,
+        held: Samples,
+        scale: Scale,
+        options: Options,
+        start: Model | None = None,
+    ) -> None:
         self.held = held
+        self._start = start
         self.prepared = prepare(training, scale)
         self._options = options
         self._engine: FastEngine | None = None
@@ -173,6 +182,9 @@ class _Fold:
         if self._engine is None:
             exact = NoSearch(observations)
             self._engine = FastEngine(observations, exact=exact, settings=settings)
+            if self._start is not None:
+                start = self._start
+                self._engine.start_from(start.vertices.flags(), np.sign(start.weights))
         else:
             self._engine.rescale(settings)
 
@@ -236,7 +248,7 @@ def walk(
     budget: Budget,
     watch: Callable[[str, Progress], bool],
     scouting: bool = False,
-) -> tuple[RadiusPath, Model]:
+) -> tuple[RadiusPath, tuple[Model, ...]]:
     """Walk up the radii until held-out cells are predicted no better.
 
     Parameters
@@ -251,12 +263,13 @@ def walk(
 
     Returns
     -------
-    The path, and the first fold's model of a radius that is about the best.
+    The path, and the models of the folds at a radius that is about the best.
     """
     with _open_folds(pairs, scale, options) as folds:
         rows: list[tuple[float, ...]] = []
         least, since = math.inf, 0
-        best, taken = None, math.inf
+        best: tuple[Model, ...] = ()
+        taken = math.inf
         for place, radius in enumerate(_radii(folds, options, scouting)):
             watch_here = partial(watch, f"radius {radius:.4g}")
             errors = [fold.walk_to(radius, budget, watch_here) for fold in folds]
@@ -275,13 +288,12 @@ def walk(
                 )
             )
             since = 0 if error < (1.0 - WORTH) * least else since + 1
-            if best is None or error < (1.0 - NEARLY) * taken:
-                best, taken = folds[0].model, error
+            if not best or error < (1.0 - NEARLY) * taken:
+                best, taken = tuple(fold.model for fold in folds if fold.model is not None), error
             least = min(least, error)
             enough = since >= PATIENCE - (error > (1.0 + WORSE) * least)
             if budget.spent or enough or not any(fold.binds for fold in folds):
                 break
-    assert best is not None  # the first radius is always walked to
     radii, found, objectives, boxes, noise, seconds, kriged = map(np.array, zip(*rows, strict=True))
     path = RadiusPath(
         transform=scale.transform.name,
@@ -303,6 +315,7 @@ def approach(
     scale: Scale,
     options: Options,
     path: RadiusPath,
+    models: Sequence[Model],
     *,
     budget: Budget,
     watch: Callable[[str, Progress], bool],
@@ -312,6 +325,12 @@ def approach(
     On noisy data a fit can be too close: the last boxes follow the noise. So the gap at which
     to stop is chosen like the radius is, by what held-out cells say.
 
+    Parameters
+    ----------
+    models
+        Those of the path, from which to go on when the remainder is kriged: the fit of all
+        observations will do so too.
+
     Returns
     -------
     Pairs of a gap, in the fitted scale, and the error on held-out cells, mean of the folds.
@@ -319,7 +338,8 @@ def approach(
     noise, radius = float(path.noise[path.best]), path.radius
     options = replace(options, remainder=path.remainder)
     steps: list[tuple[float, float]] = []
-    with _open_folds(pairs, scale, options) as folds:
+    starts = models if path.remainder != "none" else ()
+    with _open_folds(pairs, scale, options, starts) as folds:
         for share in CLOSER:
             watch_here = partial(watch, f"gap {share * noise:.3g}")
             errors = [fold.approach(radius, share * noise, budget, watch_here) for fold in folds]
@@ -333,13 +353,16 @@ def approach(
 
 @contextlib.contextmanager
 def _open_folds(
-    pairs: Sequence[tuple[Samples, Samples]], scale: Scale, options: Options
+    pairs: Sequence[tuple[Samples, Samples]],
+    scale: Scale,
+    options: Options,
+    starts: Sequence[Model] = (),
 ) -> Iterator[list[_Fold]]:
     """Make a fold of every pair, and close their engines in the end."""
     with contextlib.ExitStack() as stack:
         yield [
-            stack.enter_context(contextlib.closing(_Fold(training, held, scale, options)))
-            for training, held in pairs
+            stack.enter_context(contextlib.closing(_Fold(training, held, scale, options, start)))
+            for (training, held), start in itertools.zip_longest(pairs, starts)
         ]
 
 
