@@ -209,12 +209,12 @@ def check_radius(radius: Any) -> float:
 
 def warn_above_radius(values: FloatArray, radius: float) -> None:
     """Warn when some values lie above what any model of this radius can predict."""
-    above = int(np.count_nonzero(values > radius))
+    above = int((values > radius).sum())
     if above:
         warnings.warn(
             f"{above} of {values.size} values lie above the radius {radius:g} (largest "
-            f"{values.max():g}); no prediction can exceed the radius, so they cannot be fitted; "
-            "a larger radius would allow it",
+            f"{float(values.max()):g}); no prediction can exceed the radius, so they cannot be "
+            "fitted; a larger radius would allow it",
             RadiusWarning,
             stacklevel=3,
         )

@@ -18,6 +18,8 @@
     │   └── UnknownVersionError          a version that is not in the table
     ├── MissingExtraError (ImportError)  an optional package that is not installed
     ├── DenseTooLargeError (MemoryError) a dense tensor that would not fit
+    ├── DeviceError (RuntimeError)       a CUDA device was asked for and cannot be used
+    │   └── DeviceMemoryError            it has too little memory
     ├── SolverUnavailableError (ImportError)  an optional solver that is missing or unlicensed
     └── SolverFailedError (RuntimeError) an outside solver broke down
     IntensorWarning (UserWarning)
@@ -33,6 +35,8 @@ from __future__ import annotations
 __all__ = [
     "CoordinateError",
     "DenseTooLargeError",
+    "DeviceError",
+    "DeviceMemoryError",
     "EmptyDataError",
     "FileFormatError",
     "InputError",
@@ -117,6 +121,14 @@ class MissingExtraError(IntensorError, ImportError):
 
 class DenseTooLargeError(IntensorError, MemoryError):
     """The dense tensor would not fit in memory."""
+
+
+class DeviceError(IntensorError, RuntimeError):
+    """A CUDA device was asked for and cannot be used."""
+
+
+class DeviceMemoryError(DeviceError):
+    """The device has too little memory."""
 
 
 class SolverUnavailableError(IntensorError, ImportError):

@@ -241,8 +241,9 @@ WHOLE = np.random.default_rng(1).integers(0, 4, 150)
 
 @pytest.mark.parametrize("words", [{}, {"transform": "sqrt", "baseline": "additive"}], ids=str)
 def test_a_weight_of_two_is_a_row_repeated_and_one_of_zero_a_row_left_out(words):
-    weighted = fitted(radius=0.8, sample_weight=WHOLE, **words)
-    plain = fitted(repeated(WHOLE), radius=0.8, **words)
+    # What is left to chance is what rounding decides late in a run: a loose gap ends it before.
+    weighted = fitted(radius=0.8, rtol=0.02, sample_weight=WHOLE, **words)
+    plain = fitted(repeated(WHOLE), radius=0.8, rtol=0.02, **words)
     np.testing.assert_allclose(weighted.model.weights, plain.model.weights, atol=1e-9)
     assert np.array_equal(weighted.predictor.counts, plain.predictor.counts)
     np.testing.assert_allclose(
@@ -445,12 +446,12 @@ def test_a_kriged_fit_goes_on_from_the_model_of_the_path():
 
 
 def test_weights_count_in_the_remainder():
-    weighted = fitted(radius=0.8, rtol=1e-3, sample_weight=WHOLE, remainder="kriging")
-    plain = fitted(repeated(WHOLE), radius=0.8, rtol=1e-3, remainder="kriging")
+    weighted = fitted(radius=0.8, rtol=0.02, sample_weight=WHOLE, remainder="kriging")
+    plain = fitted(repeated(WHOLE), radius=0.8, rtol=0.02, remainder="kriging")
     fields = [found.predictor.remainder.field for found in (weighted, plain)]
     size = np.abs(fields[1]).max()
     np.testing.assert_allclose(fields[0], fields[1], atol=1e-3 * size)
-    other = fitted(radius=0.8, rtol=1e-3, remainder="kriging").predictor.remainder.field
+    other = fitted(radius=0.8, rtol=0.02, remainder="kriging").predictor.remainder.field
     assert np.abs(other - fields[1]).max() > 0.05 * size
 
 

@@ -55,6 +55,41 @@ def test_lane_sums(shape, live):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("live", [ALL, np.uint64(1 << 63), np.uint64(0), None])
+def test_lane_sums_around(shape, live):
+    cells, rows, costs, rng = problem(shape, seed=3)
+    live = random_words(rng, 1)[0] if live is None else live
+    lanes = random_words(rng, sum(shape)) | random_words(rng, sum(shape))
+    origins, shares, weights = (
+        random_words(rng, cells.n_cells),
+        rng.random(cells.n_cells),
+        rng.random(64),
+    )
+    low = 0
+    for mode, length in enumerate(shape):
+        for first, last in [(0, cells.n_cells), (1, cells.n_cells - 1), (2, 2)]:
+            ours, theirs = np.full((length, 64), np.nan), np.full((length, 64), np.nan)
+            for module, out in ((kernels, ours), (reference, theirs)):
+                module.lane_sums_around(
+                    rows, costs, shares, origins, weights, lanes, live, mode, low, first, last, out
+                )
+            assert bits(ours) == bits(theirs)
+        low += length
+
+
+@pytest.mark.parametrize(
+    ("first", "last"), [(0, 64), (0, 1), (3, 10), (60, 70), (64, 128), (1, 65)]
+)
+def test_lanes_between(first, last):
+    flags = np.random.default_rng(0).integers(0, 2, (130, 9), dtype=np.uint8)
+    words = pack_vertices(flags, (4, 5)).words
+    lanes = kernels.lanes_between(words, first, last)
+    for lane in range(64):
+        expected = flags[first + lane] if lane < last - first else np.zeros(9)
+        assert np.array_equal(lane_flags(lanes, lane), expected)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("live", [ALL, np.uint64(1 << 63), None])
 def test_products_and_sums_within_a_range_of_modes(shape, live):
     cells, rows, costs, rng = problem(shape, seed=1)

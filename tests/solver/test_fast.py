@@ -48,6 +48,7 @@ def large(monkeypatch):
     """Make a few hundred cells count as large: samples are solved first, cells come in blocks."""
     monkeypatch.setattr(threads, "BLOCK", 32)
     monkeypatch.setattr(fast, "LARGE", 256)
+    monkeypatch.setattr(fast, "TELLING", 0)
     samples = []
     sample = PackedCells.sample
 

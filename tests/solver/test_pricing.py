@@ -192,3 +192,54 @@ def test_efforts_rise_and_fit_into_lanes(efforts):
         assert 1 <= effort.starts <= 64
     work = [effort.batches * effort.starts * effort.sweeps for effort in efforts]
     assert work == sorted(work)
+
+
+def value_with(priced, place, row):
+    """Return the objective when a vertex in use is exchanged for another."""
+    packed, shape = priced.active.cells.packed, priced.observations.shape
+    coords = [column[packed.order] for column in priced.observations.coords]
+    x = np.zeros(packed.n_cells)
+    weights = priced.active.weights * priced.active.signs
+    for other, (flags, weight) in enumerate(zip(priced.active.flags, weights, strict=True)):
+        x += weight * membership(row if other == place else flags, coords, shape)
+    return float(packed.shares @ (x - packed.targets) ** 2) + packed.constant
+
+
+@pytest.mark.usefixtures("_blocks")
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_refined_vertices_do_better_in_the_place_of_another(shape, signed):
+    priced = Priced(shape, signed=signed)
+    active = priced.active
+    refined = priced.pricing.refine(active, 1e-9)
+    assert len(refined.flags)
+    falls = []
+    for row, sign in zip(refined.flags, refined.signs, strict=True):
+        assert key(row, sign) not in active.known
+        alike = np.flatnonzero((active.weights > 0.0) & (active.signs == sign))
+        falls.append(active.value - min(value_with(priced, place, row) for place in alike))
+    assert min(falls) >= 1e-9 * (1.0 - 1e-6)
+    assert refined.best <= max(falls) + 1e-12
+
+
+def test_nothing_is_refined_for_less_than_asked_for():
+    priced = Priced((6, 5, 7))
+    best = priced.pricing.refine(priced.active, 0.0).best
+    assert best > 0.0
+    nothing = priced.pricing.refine(priced.active, 1.01 * best)
+    assert nothing.flags.shape == (0, 18)
+    assert nothing.signs.shape == (0,)
+
+
+def test_no_vertex_in_use_is_nothing_to_refine():
+    priced = Priced((6, 5, 7), vertices=1)
+    fresh = GramSet(CpuCells(priced.active.cells.packed, Workers(1)))
+    assert priced.pricing.refine(fresh, 0.0).flags.shape == (0, 18)
+
+
+def test_many_vertices_in_use_are_refined_in_turns():
+    priced = Priced((12, 11, 13), n=3000, vertices=300)
+    assert np.count_nonzero(priced.active.weights) > 64
+    before = priced.pricing.runs
+    priced.pricing.refine(priced.active, 1e-12)
+    assert priced.pricing.runs == before + 64

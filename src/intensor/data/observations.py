@@ -63,6 +63,10 @@ class Observations:
         """Number of distinct cells observed, u."""
         return int(self.means.size)
 
+    def host(self) -> Observations:
+        """Return the same in memory, where it is."""
+        return self
+
     def cell_shares(self) -> FloatArray:
         """Return how much each cell counts; the shares sum to 1."""
         if self.shares is not None:

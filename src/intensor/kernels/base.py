@@ -6,20 +6,41 @@ other machines: what goes in and out are bits of vertices and vectors of length 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from intensor.arrays import FloatArray, IndexArray, Shape, WordArray
 
-__all__ = ["Cells"]
+__all__ = ["BoundSums", "Cells"]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundSums:
+    """Sums over cells that bound the objective from below without any search.
+
+    Attributes
+    ----------
+    cheapest
+        Of the negative parts of the gradient: no vertex costs less.
+    product, size
+        Of gradient times target, and of its absolute value.
+    square
+        Of squared gradient over share.
+    """
+
+    cheapest: float
+    product: float
+    size: float
+    square: float
 
 
 class Cells(Protocol):
     """Observed cells, the gradient on them, and the vertices in use.
 
-    Values are in units of the radius. Vertices come in *lanes* (one word per index of every
-    mode, a bit per vertex) or *words* (a row of words per index, see ``Vertices``).
+    Values are in units of the radius. Vertices come in *words* (a row of words per index of every
+    mode, a bit per vertex, see ``Vertices``) or *lanes* (one word per index).
     """
 
     @property
@@ -59,11 +80,13 @@ class Cells(Protocol):
         """
         ...
 
-    def add(self, lanes: WordArray, first: int, last: int, out_gram: FloatArray) -> None:
-        """Take in up to 64 vertices as numbers first..last-1.
+    def add(self, words: WordArray, first: int, last: int, out_gram: FloatArray) -> None:
+        """Take in up to 64 vertices, those of numbers first..last-1.
 
         Parameters
         ----------
+        words
+            (sum(shape), >= last / 64) transposed bits of all vertices up to them.
         out_gram
             (>= last, >= last) filled in rows and columns first..last-1 with the shares of the cells
             that two vertices have in common, signs left out.
@@ -74,7 +97,7 @@ class Cells(Protocol):
         """Let go of all vertices but these; they are numbered anew."""
         ...
 
-    def vertex_sums(self, first: int, last: int, out_sums: FloatArray) -> None:
+    def vertex_sums(self, words: WordArray, first: int, last: int, out_sums: FloatArray) -> None:
         """Write the sum of the gradient over vertices first..last-1 into these places."""
         ...
 
@@ -99,6 +122,38 @@ class Cells(Protocol):
 
     def rescale(self, factor: float) -> None:
         """Let the radius be ``factor`` times what it was; ``evaluate`` must follow."""
+        ...
+
+    def refine(
+        self, lanes: WordArray, weights: FloatArray, sweeps: int, *, negative: bool = False
+    ) -> FloatArray:
+        """Exchange vertices in use for better ones, each as if the others stayed as they are.
+
+        Descends like ``descend``, with the curvature of the objective taken into account.
+
+        Parameters
+        ----------
+        lanes
+            (sum(shape),) the vertices; those to exchange them for on return.
+        weights
+            (count,) their weights, positive.
+        negative
+            They count with a minus.
+
+        Returns
+        -------
+        FloatArray
+            (count,) the change of the objective by v' in the place of v is the weight times this,
+            less the same for v itself (see ``lane_sums_around``).
+        """
+        ...
+
+    def bound_sums(self) -> BoundSums:
+        """Return what the free bound is made of, at the gradient."""
+        ...
+
+    def iterate(self) -> FloatArray:
+        """Return the (u,) values of the evaluated sum, in the order of the observations."""
         ...
 
     def sample(self, size: int, rng: np.random.Generator) -> Cells:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from intensor.arrays import FloatArray, IndexArray, Shape, WordArray
+from intensor.kernels.base import BoundSums
 from intensor.kernels.descent import descend_by_mode
-from intensor.kernels.lanes import descend_lanes, lane_sums
+from intensor.kernels.lanes import (
+    descend_lanes,
+    lane_products,
+    lane_sums,
+    lane_sums_around,
+    lanes_between,
+)
 from intensor.kernels.packed import (
     fit_cells,
     gram_rows,
@@ -89,9 +98,10 @@ class CpuCells:
         error, product = self._totals.sum(axis=0).tolist()
         return error, product
 
-    def add(self, lanes: WordArray, first: int, last: int, out_gram: FloatArray) -> None:
-        """Take in up to 64 vertices as numbers first..last-1 and fill their Gram rows."""
+    def add(self, words: WordArray, first: int, last: int, out_gram: FloatArray) -> None:
+        """Take in up to 64 vertices, those of numbers first..last-1, and fill their Gram rows."""
         packed = self.packed
+        lanes = lanes_between(words, first, last)
         if last > len(self._members):
             self._members = _enlarged(self._members, len(out_gram))
         members = self._members[first:last]
@@ -116,7 +126,7 @@ class CpuCells:
         """Let go of all vertices but these; they are numbered anew."""
         self._members[: places.size] = self._members[places]
 
-    def vertex_sums(self, first: int, last: int, out_sums: FloatArray) -> None:
+    def vertex_sums(self, words: WordArray, first: int, last: int, out_sums: FloatArray) -> None:
         """Write the sum of the gradient over vertices first..last-1 into these places."""
         pieces = evenly(first, last, len(self._blocks))
 
@@ -139,19 +149,79 @@ class CpuCells:
             found: FloatArray = values[:count]
             return found
 
+        def sum_block(
+            lanes: WordArray, live: np.uint64, mode: int, low: int, block: int, out: FloatArray
+        ) -> None:
+            lane_sums(packed.rows, costs, lanes, live, mode, low, *self._lane_blocks[block], out)
+
+        return self._descend_in_blocks(sum_block, lanes, count, sweeps)
+
+    def refine(
+        self, lanes: WordArray, weights: FloatArray, sweeps: int, *, negative: bool = False
+    ) -> FloatArray:
+        """Exchange vertices in use for better ones, each as if the others stayed as they are."""
+        packed, count = self.packed, weights.size
+        costs = -self.costs if negative else self.costs
+        every = np.uint64((1 << count) - 1)
+        started = lanes.copy()
+        origins = np.empty(packed.n_cells, dtype=np.uint64)
+
+        def find(block: int) -> None:
+            part = slice(*self._blocks[block])
+            rows = packed.rows[part]
+            lane_products(rows, started, every, 0, rows.shape[1], origins[part])
+
+        self._workers.run(find, len(self._blocks))
+        padded = np.zeros(64)
+        padded[:count] = weights
+
+        def sum_block(
+            lanes: WordArray, live: np.uint64, mode: int, low: int, block: int, out: FloatArray
+        ) -> None:
+            lane_sums_around(
+                packed.rows,
+                costs,
+                packed.shares,
+                origins,
+                padded,
+                lanes,
+                live,
+                mode,
+                low,
+                *self._lane_blocks[block],
+                out,
+            )
+
+        return self._descend_in_blocks(sum_block, lanes, count, sweeps)
+
+    def _descend_in_blocks(
+        self, sum_block: Callable[..., None], lanes: WordArray, count: int, sweeps: int
+    ) -> FloatArray:
+        """Descend with sums that each block of cells contributes to."""
+
         def sum_blocks(lanes: WordArray, live: np.uint64, mode: int) -> FloatArray:
-            low, high = packed.offsets[mode : mode + 2].tolist()
+            low, high = self.packed.offsets[mode : mode + 2].tolist()
             sums = self._sums[:, : high - low]
 
             def add_up(block: int) -> None:
-                first, last = self._lane_blocks[block]
-                lane_sums(packed.rows, costs, lanes, live, mode, low, first, last, sums[block])
+                sum_block(lanes, live, mode, low, block, sums[block])
 
             self._workers.run(add_up, len(self._lane_blocks))
             total: FloatArray = sums.sum(axis=0)
             return total
 
-        return descend_by_mode(sum_blocks, packed.offsets, lanes, count, sweeps)
+        return descend_by_mode(sum_blocks, self.packed.offsets, lanes, count, sweeps)
+
+    def bound_sums(self) -> BoundSums:
+        """Return what the free bound is made of, at the gradient."""
+        packed, costs = self.packed, self.costs
+        at_targets = costs * packed.targets
+        return BoundSums(
+            cheapest=float(np.minimum(costs, 0.0).sum()),
+            product=float(at_targets.sum()),
+            size=float(np.abs(at_targets).sum()),
+            square=float((costs * (costs / packed.shares)).sum()),
+        )
 
     def rescale(self, factor: float) -> None:
         """Let the radius be ``factor`` times what it was; ``evaluate`` must follow."""

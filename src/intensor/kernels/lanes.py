@@ -20,7 +20,9 @@ __all__ = [
     "join_lanes",
     "lane_products",
     "lane_sums",
+    "lane_sums_around",
     "lane_sums_within",
+    "lanes_between",
     "mix_starts",
     "split_lanes",
     "still_falling",
@@ -135,6 +137,57 @@ def lane_sums_within(
             index = rows[cell, mode] - low
             while members != NONE:
                 out_sums[index, trailing_zeros(members)] += cost
+                members &= members - ONE
+
+
+@njit(cache=True, nogil=True)
+def lane_sums_around(
+    rows: AnyArray,
+    costs: FloatArray,
+    shares: FloatArray,
+    origins: WordArray,
+    weights: FloatArray,
+    lanes: WordArray,
+    live: np.uint64,
+    mode: int,
+    low: int,
+    first: int,
+    last: int,
+    out_sums: FloatArray,
+) -> None:
+    """Sum what each index of a mode costs when a vertex in use is exchanged for another.
+
+    Putting v' in the place of v of weight w changes the objective by a constant and w times the
+    sum over v' of ``cost + share w (1 - 2 v)``, the curvature included.
+
+    Parameters
+    ----------
+    shares
+        (u,) how much each cell counts.
+    origins
+        (u,) bit s says whether the vertex to exchange in lane s contains the cell.
+    weights
+        (64,) of those vertices.
+    lanes, live, mode, low, first, last, out_sums
+        As in ``lane_sums``.
+    """
+    n_modes = rows.shape[1]
+    out_sums[:] = 0.0
+    for cell in range(first, last):
+        members = live
+        for other in range(mode):
+            members &= lanes[rows[cell, other]]
+        for other in range(mode + 1, n_modes):
+            members &= lanes[rows[cell, other]]
+        if members != NONE:
+            cost, share, inside = costs[cell], shares[cell], origins[cell]
+            index = rows[cell, mode] - low
+            while members != NONE:
+                lane = trailing_zeros(members)
+                change = share * weights[lane]
+                if (inside >> np.uint64(lane)) & ONE:
+                    change = -change
+                out_sums[index, lane] += cost + change
                 members &= members - ONE
 
 
@@ -286,3 +339,19 @@ def split_lanes(lanes: WordArray, chosen: IndexArray, out_flags: FlagArray) -> N
         shift = np.uint64(chosen[row])
         for index in range(lanes.size):
             out_flags[row, index] = np.uint8((lanes[index] >> shift) & ONE)
+
+
+def lanes_between(words: WordArray, first: int, last: int) -> WordArray:
+    """Return vertices first..last-1 of transposed words in lanes, at most 64 of them.
+
+    Parameters
+    ----------
+    words
+        (sum(shape), >= last / 64) bits, see ``Vertices``.
+    """
+    word, shift = divmod(first, 64)
+    lanes = words[:, word] >> np.uint64(shift)
+    if shift and last > 64 * (word + 1):
+        lanes |= words[:, word + 1] << np.uint64(64 - shift)
+    lanes &= np.uint64((1 << (last - first)) - 1)
+    return lanes

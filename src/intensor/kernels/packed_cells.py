@@ -11,7 +11,7 @@ from intensor.data.observations import Observations
 from intensor.kernels.layout import positions
 from intensor.problem.vertex import mode_offsets
 
-__all__ = ["PackedCells", "pack_cells"]
+__all__ = ["PackedCells", "count_planes", "distinct", "pack_cells"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -70,7 +70,7 @@ class PackedCells:
 
     def sample(self, size: int, rng: np.random.Generator) -> PackedCells:
         """Return about ``size`` random cells as a problem of its own (repeats count once)."""
-        chosen = np.unique(rng.integers(0, self.n_cells, size=size))
+        chosen = distinct(rng.integers(0, self.n_cells, size=size))
         counts, shares = self.counts[chosen], self.shares[chosen]
         return PackedCells(
             shape=self.shape,
@@ -79,7 +79,7 @@ class PackedCells:
             targets=self.targets[chosen],
             shares=shares / shares.sum() if self.weighted else counts / float(counts.sum()),
             counts=counts,
-            extra=_planes(counts),
+            extra=count_planes(counts),
             weighted=self.weighted,
             constant=self.constant,
             order=self.order[chosen],
@@ -98,14 +98,20 @@ def pack_cells(observations: Observations, radius: float) -> PackedCells:
         targets=observations.means[order] / radius,
         shares=observations.cell_shares()[order],
         counts=counts,
-        extra=_planes(counts),
+        extra=count_planes(counts),
         weighted=observations.shares is not None,
         constant=observations.within / radius**2,
         order=order,
     )
 
 
-def _planes(counts: AnyArray) -> WordArray:
+def distinct(numbers: IndexArray) -> IndexArray:
+    """Return the numbers in order, each once; the array is sorted in place."""
+    numbers.sort()
+    return numbers[np.concatenate(([True], numbers[1:] != numbers[:-1]))]
+
+
+def count_planes(counts: AnyArray) -> WordArray:
     """Return the binary digits of ``counts - 1`` as rows of packed bits, without empty words."""
     repeated = int(np.count_nonzero(counts > 1))
     n_words = -(-repeated // 64)

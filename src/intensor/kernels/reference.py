@@ -151,6 +151,32 @@ def lane_sums_within(
                 out_sums[int(rows[cell, mode]) - low, lane] += costs[cell]
 
 
+def lane_sums_around(
+    rows: AnyArray,
+    costs: FloatArray,
+    shares: FloatArray,
+    origins: WordArray,
+    weights: FloatArray,
+    lanes: WordArray,
+    live: np.uint64,
+    mode: int,
+    low: int,
+    first: int,
+    last: int,
+    out_sums: FloatArray,
+) -> None:
+    """Sum what each index costs when the vertex of a lane is exchanged, curvature included."""
+    others = [other for other in range(rows.shape[1]) if other != mode]
+    out_sums[:] = 0.0
+    for cell in range(first, last):
+        for lane in range(LANES):
+            inside = all(_is_on(lanes[rows[cell, other]], lane) for other in others)
+            if _is_on(live, lane) and inside:
+                change = shares[cell] * weights[lane]
+                change = -change if _is_on(origins[cell], lane) else change
+                out_sums[int(rows[cell, mode]) - low, lane] += costs[cell] + change
+
+
 def switch_lanes(
     sums: FloatArray, live: np.uint64, count: int, out_lanes: WordArray, out_values: FloatArray
 ) -> None:

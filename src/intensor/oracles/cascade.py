@@ -16,6 +16,7 @@ from intensor.arrays import FlagArray, FloatArray
 from intensor.budget import Budget
 from intensor.data.observations import Observations
 from intensor.errors import SettingError
+from intensor.kernels.opening import Data
 from intensor.oracles.base import Answer, Goal, Oracle
 from intensor.oracles.branch_bound import BranchOracle
 from intensor.oracles.enumeration import EnumerationOracle
@@ -41,7 +42,7 @@ class NoSearch:
     The bound, the sum of the negative costs, is proven and weak.
     """
 
-    def __init__(self, observations: Observations) -> None:
+    def __init__(self, observations: Data) -> None:
         self._length = sum(observations.shape)
 
     def minimise(

@@ -15,7 +15,7 @@ import numpy as np
 from intensor.arrays import FloatArray
 from intensor.data.observations import Observations
 
-__all__ = ["Objective", "build_objective"]
+__all__ = ["Objective", "bound_from_sums", "build_objective"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,15 +71,14 @@ class Objective:
         cheapest
             A proven lower bound of ``<costs, v>`` over all vertices v.
         """
-        eps = float(np.finfo(np.float64).eps)
-        constant = self.constant * (1.0 - 8.0 * eps)
         at_targets = costs * self.targets
-        size = abs(cheapest) + math.fsum(np.abs(at_targets))
-        a = cheapest - math.fsum(at_targets) - 8.0 * eps * size
-        r = math.fsum(costs * (costs / self.weights)) / 4.0
-        if not (a > 0.0 and 0.0 < r < math.inf):
-            return constant
-        return constant + a * (a / r) / 4.0 * (1.0 - 16.0 * eps)
+        return bound_from_sums(
+            self.constant,
+            cheapest,
+            product=math.fsum(at_targets),
+            size=math.fsum(np.abs(at_targets)),
+            square=math.fsum(costs * (costs / self.weights)),
+        )
 
     def exact_step(self, descent: float, direction: FloatArray, longest: float) -> float:
         """Return the step in [0, longest] that minimises f along ``direction``.
@@ -95,6 +94,36 @@ class Objective:
         if descent >= longest * curvature:
             return longest
         return descent / curvature
+
+
+def bound_from_sums(
+    constant: float,
+    cheapest: float,
+    *,
+    product: float,
+    size: float,
+    square: float,
+    terms: int = 1,
+) -> float:
+    """Return the bound of ``Objective.lower_bound`` from its sums over cells.
+
+    Parameters
+    ----------
+    product, size, square
+        Sums of costs times targets, of their sizes, and of squared costs over weights.
+    terms
+        How many terms were added up one after the other, at most: rounding may have added as many
+        halves of a unit in the last place to each sum, which the margins then cover. 1 for sums
+        that are exact.
+    """
+    eps = float(np.finfo(np.float64).eps)
+    constant *= 1.0 - 8.0 * eps
+    slack = (7.0 + terms) * eps
+    a = cheapest - product - slack * (abs(cheapest) + size)
+    r = square / 4.0 * (1.0 + (terms - 1) * eps)
+    if not (a > 0.0 and 0.0 < r < math.inf):
+        return constant
+    return constant + a * (a / r) / 4.0 * (1.0 - 16.0 * eps)
 
 
 def build_objective(observations: Observations, radius: float) -> Objective:

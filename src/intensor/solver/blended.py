@@ -10,6 +10,7 @@ from intensor.arrays import FlagArray, FloatArray
 from intensor.budget import Budget
 from intensor.data.observations import Observations
 from intensor.kernels.contraction import Contraction
+from intensor.kernels.opening import Data
 from intensor.oracles.alternating import AlternatingOracle
 from intensor.oracles.base import Oracle
 from intensor.problem.objective import build_objective
@@ -35,13 +36,13 @@ class Blended:
 
     def engine(
         self,
-        observations: Observations,
+        observations: Data,
         *,
         exact: Oracle,
         settings: Settings,
     ) -> BlendedEngine:
         """Return an engine at the all-ones vertex."""
-        return BlendedEngine(self, observations, exact=exact, settings=settings)
+        return BlendedEngine(self, observations.host(), exact=exact, settings=settings)
 
 
 class BlendedEngine:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from intensor.arrays import FlagArray, FloatArray
 from intensor.budget import Budget
-from intensor.data.observations import Observations
+from intensor.kernels.opening import Data
 from intensor.oracles.base import Oracle
 from intensor.solver.settings import Settings
 from intensor.solver.state import State
@@ -74,7 +74,7 @@ class Version(Protocol):
 
     def engine(
         self,
-        observations: Observations,
+        observations: Data,
         *,
         exact: Oracle,
         settings: Settings,

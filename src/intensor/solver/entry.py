@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor.budget import Budget, listen_for_interrupt
 from intensor.checks import warn_above_radius
-from intensor.data.observations import observe
+from intensor.data.observations import Observations, observe
 from intensor.errors import SettingError
-from intensor.oracles.cascade import exact_oracle
+from intensor.kernels.opening import Data, on_device, wants_device
+from intensor.oracles.base import Oracle
+from intensor.oracles.cascade import NoSearch, exact_oracle
 from intensor.solver.loop import Callback, run
 from intensor.solver.result import Result
-from intensor.solver.settings import check_settings
+from intensor.solver.settings import Settings, check_settings
 from intensor.solver.variants import find_version
 
 __all__ = ["solve"]
+
+SEARCHED = 1 << 22
+"""Cells on a device up to which they are fetched for an exact oracle."""
 
 
 def solve(
@@ -34,6 +40,7 @@ def solve(
     seed: int = 0,
     threads: int | None = None,
     exact: str = "auto",
+    device: str = "cpu",
     allow_negative: bool = False,
     signed: bool = False,
     sample_weight: ArrayLike | None = None,
@@ -72,6 +79,10 @@ def solve(
         (integer programming), or "off" (no bound beyond the free one). "auto" takes the first
         or the second, whichever is expected to be faster, if a call should take at most the
         time limit, or a minute without one; otherwise versions 0-10 use HiGHS, and "fast" none.
+    device
+        Where to sum over cells: "cpu", "cuda" (an NVIDIA device; needs ``intensor[gpu]``), or
+        "auto" for the device where there is one and the data is large enough to gain from it.
+        Arrays that lie on a device are left there; coordinates may then be a sequence of p arrays.
     allow_negative
         Fit negative values too (the model stays nonnegative).
     signed
@@ -108,36 +119,59 @@ def solve(
         seed=seed,
         threads=threads,
         signed=signed,
+        device=device,
     )
+    if version != "fast" and (device == "cuda" or on_device(values)):
+        raise SettingError(f'a CUDA device needs version="fast"; got version={version!r}')
+    if on_device(values) and sample_weight is not None:
+        raise SettingError("sample_weight needs values in the memory of the host")
     recipe = find_version(version)
     if signed and version != "fast":
         raise SettingError(f'signed boxes need version="fast"; got version={version!r}')
     if callback is not None and not callable(callback):
         raise SettingError(f"callback is {callback!r}; expected a function of one Progress")
     budget = Budget(settings.time_limit)
-    observations = observe(
-        coords,
-        values,
-        shape=shape,
-        allow_negative=allow_negative or signed,
-        sample_weight=sample_weight,
-    )
-    numbers = np.asarray(values, dtype=np.float64)
-    if sample_weight is not None:
-        numbers = numbers[np.asarray(sample_weight) > 0]
+    words: dict[str, Any] = {"shape": shape, "allow_negative": allow_negative or signed}
+    observations: Data
+    afar = on_device(values)
+    if afar or (sample_weight is None and wants_device(device, _count(values))):
+        from intensor.kernels.cuda.observations import (  # noqa: PLC0415  (imports numba.cuda)
+            observe_on_device,
+        )
+
+        observations = observe_on_device(coords, values, **words)
+        numbers = observations.means
+    else:
+        observations = observe(coords, values, sample_weight=sample_weight, **words)
+        numbers = np.asarray(values, dtype=np.float64)
+        if sample_weight is not None:
+            numbers = numbers[np.asarray(sample_weight) > 0]
     warn_above_radius(np.abs(numbers) if signed else numbers, settings.radius)
     with listen_for_interrupt(budget):
         return run(
             observations,
             version=version,
-            exact=exact_oracle(
-                exact,
-                observations,
-                patient=recipe.patient,
-                threads=settings.threads,
-                time_limit=settings.time_limit,
-            ),
+            exact=_oracle(exact, observations, settings, patient=recipe.patient),
             settings=settings,
             budget=budget,
             callback=callback,
         )
+
+
+def _count(values: ArrayLike) -> int:
+    """Return about how many values there are, whatever they are."""
+    return len(values) if isinstance(values, Sized) else 1
+
+
+def _oracle(choice: str, observations: Data, settings: Settings, *, patient: bool) -> Oracle:
+    """Return the exact oracle; large data that is elsewhere is not fetched for "auto"."""
+    elsewhere = not isinstance(observations, Observations)
+    if elsewhere and (choice == "off" or (choice == "auto" and observations.n_cells > SEARCHED)):
+        return NoSearch(observations)
+    return exact_oracle(
+        choice,
+        observations.host(),
+        patient=patient,
+        threads=settings.threads,
+        time_limit=settings.time_limit,
+    )

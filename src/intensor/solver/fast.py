@@ -16,14 +16,13 @@ from intensor.arrays import FlagArray, FloatArray
 from intensor.budget import Budget
 from intensor.data.observations import Observations
 from intensor.kernels.base import Cells
-from intensor.kernels.cpu_cells import CpuCells
-from intensor.kernels.packed_cells import pack_cells
+from intensor.kernels.opening import Data, open_cells
 from intensor.kernels.threads import Workers
 from intensor.oracles.base import Goal, Oracle
 from intensor.oracles.cascade import NoSearch
-from intensor.problem.objective import Objective, build_objective
+from intensor.problem.objective import Objective, bound_from_sums, build_objective
 from intensor.solver.gram_set import GramSet, key
-from intensor.solver.pricing import CHOOSY, FEW_CELLS, MANY_CELLS, Pricing
+from intensor.solver.pricing import CHOOSY, FEW_CELLS, MANY_CELLS, Pricing, Proposals
 from intensor.solver.settings import Settings
 from intensor.solver.state import State, Witness
 
@@ -36,6 +35,10 @@ PLENTY = 24
 PROVABLE, UNPROVABLE = 0.25, 0.8
 """Share of the tolerance down to which vertices are let in: well below it when a proof follows
 that must bridge the rest, nearly up to it when none can."""
+FALLING = 0.01
+"""Share of the tolerance that the objective must fall by for a vertex to be exchanged."""
+MOST_REFINED = 256
+"""Vertices in use above which none are exchanged: so many follow noise."""
 POOL = 64
 """Vertices that an exact call may bring."""
 LENIENT = 3
@@ -50,6 +53,10 @@ SLOW = 10
 """Rounds in which the error on a sample must halve for the sample to be worth more work."""
 SAMPLE_SHARE = 16
 """One cell in so many is in the sample, but at least half of ``LARGE`` are."""
+TELLING = 64
+"""Cells per index of any mode that a sample has at least: fewer say too little about vertices."""
+LARGEST_SAMPLE = 1 << 22
+"""Cells of a sample at most: more would tell no more about where to begin."""
 
 
 class Corrective:
@@ -90,9 +97,11 @@ class Corrective:
     def seed(self, budget: Budget) -> bool:
         """Take the vertices that solve a sample of the cells; say whether there are any."""
         cells = self.active.cells
-        if cells.n_cells <= LARGE:
+        least = max(LARGE // 2, TELLING * sum(cells.shape))
+        if cells.n_cells <= 2 * least:
             return False
-        sample = cells.sample(max(LARGE // 2, cells.n_cells // SAMPLE_SHARE), self._rng)
+        size = max(least, min(cells.n_cells // SAMPLE_SHARE, LARGEST_SAMPLE))
+        sample = cells.sample(size, self._rng)
         inner = Corrective(
             sample,
             rng=self._rng,
@@ -122,15 +131,35 @@ class Corrective:
         self.gain = proposals.best
         rounding = 8.0 * np.finfo(np.float64).eps * self.active.value
         if proposals.best > max(self._margin * self._tolerance, rounding):
-            if len(proposals.flags):
-                self._adapt(len(proposals.flags))
-                self.admit(proposals.flags, proposals.signs)
+            if self._admit_new(proposals):
                 return True
             if self._exactness > proposals.best / 8.0:
                 self.active.linearise()  # the vertices are known: the master was too lenient
                 return True
         self._adapt(0)
         return False
+
+    def _admit_new(self, proposals: Proposals) -> bool:
+        """Let in what was found and what refines vertices in use; say whether there is any."""
+        refined = None
+        if self.active.master.size <= MOST_REFINED:
+            refined = self._pricing.refine(self.active, FALLING * self._tolerance)
+        if len(proposals.flags):
+            self._adapt(len(proposals.flags))
+            self.active.add(proposals.flags, proposals.signs)
+        if refined is not None:
+            known, signs = self.active.known, refined.signs.tolist()
+            fresh = [
+                key(row, sign) not in known for row, sign in zip(refined.flags, signs, strict=True)
+            ]
+            if not len(proposals.flags) and any(fresh):
+                self._adapt(0)
+                self.failures = 0
+            self.active.add(refined.flags[fresh], refined.signs[fresh])
+        if self.active.count == self.active.seen:
+            return False
+        self.active.linearise()
+        return True
 
     def _adapt(self, found: int) -> None:
         """Look harder when nothing was found, and less hard when plenty was."""
@@ -183,7 +212,7 @@ class Fast:
 
     def engine(
         self,
-        observations: Observations,
+        observations: Data,
         *,
         exact: Oracle,
         settings: Settings,
@@ -197,7 +226,7 @@ class FastEngine:
 
     def __init__(
         self,
-        observations: Observations,
+        observations: Data,
         *,
         exact: Oracle,
         settings: Settings,
@@ -207,7 +236,7 @@ class FastEngine:
         self._tolerance = settings.tolerance(observations.mean_square) / settings.radius**2
         self._exact = exact
         self._workers = Workers(settings.threads)
-        self._cells = CpuCells(pack_cells(observations, settings.radius), self._workers)
+        self._cells = open_cells(observations, settings.radius, self._workers, settings.device)
         self._core = Corrective(
             self._cells,
             rng=np.random.default_rng(settings.seed),
@@ -298,8 +327,11 @@ class FastEngine:
 
     def _certify(self, budget: Budget) -> None:
         """Ask the exact oracle for vertices that the heuristic missed, or for a bound."""
+        if isinstance(self._exact, NoSearch) and not isinstance(self._observations, Observations):
+            self._bound_afar()
+            return
         state, core = self.state, self._core
-        objective = build_objective(self._observations, self._radius)
+        objective = build_objective(self._observations.host(), self._radius)
         x = self._cells.iterate()
         gradient = objective.gradient(x)
         product = float(gradient @ x)
@@ -333,6 +365,23 @@ class FastEngine:
             self._settled = False
         else:
             state.exhausted = True
+
+    def _bound_afar(self) -> None:
+        """Prove the free bound with sums over cells that stay where they are."""
+        if not self._signed:
+            sums = self._cells.bound_sums()
+            bound = bound_from_sums(
+                self._cells.constant,
+                sums.cheapest * (1.0 + self._cells.n_cells * np.finfo(np.float64).eps),
+                product=sums.product,
+                size=sums.size,
+                square=sums.square,
+                terms=self._cells.n_cells,
+            )
+            flags, weights = self.vertices()
+            witness = Witness(flags=flags.copy(), weights=weights.copy(), source="free")
+            self.state.prove(bound, witness)
+        self.state.exhausted = True
 
     def _allowed_gap(self, objective: Objective) -> float:
         """Return how much a vertex may gain without keeping the proven gap above the tolerance.

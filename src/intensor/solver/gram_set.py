@@ -6,7 +6,7 @@ import numpy as np
 
 from intensor.arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape, WordArray
 from intensor.kernels.base import Cells
-from intensor.kernels.lanes import join_lanes, store_words
+from intensor.kernels.lanes import store_words
 from intensor.problem.vertex import pack_vertices
 from intensor.solver.master import Master
 
@@ -39,6 +39,8 @@ class GramSet:
         The vertices held, as ``key`` writes them.
     drops
         Vertices let go so far.
+    seen
+        Vertices whose half-gradient is known.
     """
 
     def __init__(self, cells: Cells, capacity: int = 64) -> None:
@@ -54,9 +56,8 @@ class GramSet:
         self._words: WordArray = np.zeros((length, capacity // 64), dtype=np.uint64)
         self._gram: FloatArray = np.zeros((capacity, capacity))
         self.known: set[bytes] = set()
-        self._lanes: WordArray = np.zeros(length, dtype=np.uint64)
         self.evaluate()
-        self._seen = 0
+        self.seen = 0
         self._start_value = self.value
 
     @property
@@ -95,7 +96,7 @@ class GramSet:
         if factor > 1.0:
             self.master.weights /= factor
             self.master.full = False
-        self._seen = 0
+        self.seen = 0
         self.evaluate()
         self.linearise()
 
@@ -106,10 +107,16 @@ class GramSet:
         Gram matrix. That is enough unless the fit is close to perfect; then all is computed
         anew.
         """
-        first = self._seen if self.value > PERFECT * self._start_value else 0
-        self.cells.vertex_sums(first, self.count, self.half_gradient)
+        first = self.seen if self.value > PERFECT * self._start_value else 0
+        self.cells.vertex_sums(self._words, first, self.count, self.half_gradient)
         self.half_gradient[first : self.count] *= 0.5 * self._signs[first : self.count]
-        self._seen = self.count
+        self.seen = self.count
+
+    def exchange_costs(self, chosen: IndexArray) -> FloatArray:
+        """Return what the chosen vertices cost in ``Cells.refine`` as they are."""
+        own = self._gram[chosen, chosen] * self.weights[chosen]
+        costs: FloatArray = 2.0 * self.half_gradient[chosen] - own
+        return costs
 
     def correct(self, tolerance: float) -> None:
         """Solve the master and evaluate its weights."""
@@ -126,8 +133,7 @@ class GramSet:
         self._signs[first:last] = signs
         self.known.update(key(row, sign) for row, sign in zip(flags, signs, strict=True))
         store_words(self._flags, first, last, self._words)
-        join_lanes(self._flags, np.arange(first, last), self._lanes)
-        self.cells.add(self._lanes, first, last, self._gram)
+        self.cells.add(self._words, first, last, self._gram)
         if self._signs[:last].min() < 0.0:
             self._gram[first:last, :last] *= np.outer(self._signs[first:last], self._signs[:last])
             self._gram[:first, first:last] = self._gram[first:last, :first].T
@@ -159,7 +165,7 @@ class GramSet:
         places = np.full(self.count, -1, dtype=np.int64)
         places[keep] = np.arange(keep.size)
         self.master.renumber(places)
-        self.count = self._seen = keep.size
+        self.count = self.seen = keep.size
         count = self.count
         self._flags[:count] = self._flags[keep]
         self._signs[:count] = self._signs[keep]

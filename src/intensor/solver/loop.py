@@ -10,6 +10,8 @@ import numpy as np
 from intensor.arrays import FlagArray, FloatArray
 from intensor.budget import Budget
 from intensor.data.observations import Observations
+from intensor.kernels.opening import Data, open_cells
+from intensor.kernels.threads import Workers
 from intensor.model.model import Model, build_model
 from intensor.oracles.base import Oracle
 from intensor.solver.engine import Engine
@@ -26,7 +28,7 @@ Callback = Callable[[Progress], bool | None]
 
 
 def run(
-    observations: Observations,
+    observations: Data,
     *,
     version: int | str,
     exact: Oracle,
@@ -59,7 +61,7 @@ def run(
 
 def drive(
     engine: Engine,
-    observations: Observations,
+    observations: Data,
     *,
     version: int | str,
     settings: Settings,
@@ -135,7 +137,7 @@ def _progress(engine: Engine, kind: str, scale: float, budget: Budget) -> Progre
 
 
 def _as_model(
-    flags: FlagArray, weights: FloatArray, observations: Observations, settings: Settings
+    flags: FlagArray, weights: FloatArray, observations: Data, settings: Settings
 ) -> Model:
     return build_model(
         flags,
@@ -146,8 +148,14 @@ def _as_model(
     )
 
 
-def mean_squared_error(model: Model, observations: Observations) -> float:
+def mean_squared_error(model: Model, observations: Data) -> float:
     """Return the objective of a model, computed from nothing but its vertices and weights."""
+    if not isinstance(observations, Observations):
+        cells = open_cells(observations, 1.0, Workers(1))
+        words = model.vertices.words
+        weights = np.zeros(64 * words.shape[1])
+        weights[: len(model)] = model.weights
+        return cells.evaluate(words, len(model), weights)[0] + cells.constant
     total = 0.0
     shares = observations.cell_shares()
     for start in range(0, observations.n_cells, CELLS_AT_ONCE):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,8 @@ SHARE = 0.3
 
 NEWEST = 16
 """Vertices that count as the last winners."""
+REFINING = 2
+"""Sweeps of a refinement."""
 COMPLEMENTS = np.uint64(0x8080808080808080)
 """Lanes whose vertex is replaced by its complement before it is perturbed."""
 
@@ -95,12 +98,42 @@ class Pricing:
                 break
         ranked = sorted(found.values(), key=lambda candidate: candidate[0])
         kept = [one for one in ranked if active.product - one[0] > SHARE * best][: effort.most]
-        flags = np.array([row for _, row, _ in kept], dtype=np.uint8)
-        return Proposals(
-            flags=flags.reshape(-1, int(active.cells.offsets[-1])),
-            signs=np.array([sign for _, _, sign in kept]),
-            best=best,
-        )
+        return _proposals([(row, sign) for _, row, sign in kept], best, active)
+
+    def refine(self, active: GramSet, least: float) -> Proposals:
+        """Return vertices that would do better in the place of some in use.
+
+        A new vertex of the linear model is worth a small weight only; most of what is still
+        wrong late in a run are a few indices of vertices that have weight. Those are found
+        with the curvature taken into account, vertex by vertex, all others left as they are.
+
+        Parameters
+        ----------
+        least
+            What the objective must fall by.
+        """
+        found: dict[bytes, tuple[FlagArray, float]] = {}
+        best = -np.inf
+        for sign in self._signs:
+            used = np.flatnonzero((active.weights > 0.0) & (active.signs == sign))
+            if used.size > 64:
+                used = self._rng.choice(used, 64, replace=False)
+            if used.size == 0:
+                continue
+            lanes = np.zeros(int(active.cells.offsets[-1]), dtype=np.uint64)
+            join_lanes(active.flags, used, lanes)
+            weights = active.weights[used]
+            values = active.cells.refine(lanes, weights, REFINING, negative=sign < 0.0)
+            self.runs += used.size
+            falls = weights * (active.exchange_costs(used) - values)
+            best = max(best, float(falls.max()))
+            chosen = np.flatnonzero(falls > least)
+            flags = np.empty((chosen.size, lanes.size), dtype=np.uint8)
+            split_lanes(lanes, chosen, flags)
+            for row in flags:
+                if key(row, sign) not in active.known:
+                    found[key(row, sign)] = (row, sign)
+        return _proposals(list(found.values()), best, active)
 
     def _starts(self, active: GramSet, count: int, sign: float, *, perturb: bool) -> WordArray:
         """Return one start per lane; if told so, the first half are perturbed vertices."""
@@ -116,3 +149,14 @@ class Pricing:
             known ^= COMPLEMENTS
         mix_starts(noise, known, n_known, lanes)
         return lanes
+
+
+def _proposals(
+    vertices: Sequence[tuple[FlagArray, float]], best: float, active: GramSet
+) -> Proposals:
+    flags = np.array([row for row, _ in vertices], dtype=np.uint8)
+    return Proposals(
+        flags=flags.reshape(-1, int(active.cells.offsets[-1])),
+        signs=np.array([sign for _, sign in vertices]),
+        best=best,
+    )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from intensor.checks import check_at_least, check_positive, check_radius
+from intensor.errors import SettingError
+from intensor.kernels.opening import DEVICES
 
 __all__ = ["Settings", "check_settings"]
 
@@ -27,6 +29,8 @@ class Settings:
         At most so many at a time; None for one per core.
     signed
         Whether boxes may count negatively: the polytope is then symmetric.
+    device
+        Where sums over cells are taken: "cpu", "cuda", or "auto" for what is expected to be faster.
     """
 
     radius: float
@@ -37,6 +41,7 @@ class Settings:
     seed: int = 0
     threads: int | None = None
     signed: bool = False
+    device: str = "cpu"
 
     def tolerance(self, mean_square: float) -> float:
         """Return the gap to reach, given the mean square of the values."""
@@ -53,8 +58,12 @@ def check_settings(
     seed: object,
     threads: object,
     signed: bool = False,
+    device: str = "cpu",
 ) -> Settings:
     """Return settings that are in range, or raise what is wrong with them."""
+    if device not in DEVICES:
+        names = ", ".join(repr(name) for name in DEVICES)
+        raise SettingError(f"device is {device!r}; expected one of {names}")
     return Settings(
         radius=check_radius(radius),
         tol=check_at_least("tol", tol, 0.0),
@@ -66,4 +75,5 @@ def check_settings(
         seed=check_at_least("seed", seed, 0, integer=True),
         threads=None if threads is None else check_at_least("threads", threads, 1, integer=True),
         signed=bool(signed),
+        device=device,
     )

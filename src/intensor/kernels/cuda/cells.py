@@ -1,0 +1,326 @@
+"""The cells of a problem on a CUDA device; see ``Cells`` for what can be asked of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape, WordArray
+from intensor.kernels.base import BoundSums, Cells
+from intensor.kernels.cpu_cells import CpuCells
+from intensor.kernels.cuda import sums
+from intensor.kernels.cuda.device import array_module, check_room, to_host
+from intensor.kernels.cuda.observations import DeviceObservations
+from intensor.kernels.cuda.sums import TILE, grid_of
+from intensor.kernels.lanes import still_falling
+from intensor.kernels.packed_cells import PackedCells, count_planes, distinct
+from intensor.kernels.threads import Workers
+from intensor.problem.vertex import mode_offsets
+
+__all__ = ["CudaCells"]
+
+ON_HOST = 1 << 18
+"""Cells of a sample up to which CPU threads are as fast."""
+WHOLE = 2.0**61
+"""The sum of the sizes of all costs, as a whole number, stays below it."""
+PER_CELL = 16
+"""Bytes that a cell takes next to the observations: target and cost."""
+
+
+class CudaCells:
+    """Cells on the device: sums by kernels, nothing but vertices and sums travels.
+
+    Parameters
+    ----------
+    data
+        The observations on the device.
+    radius
+        The unit of values.
+    workers
+        For samples that are small enough for the host.
+    """
+
+    def __init__(self, data: DeviceObservations, radius: float, workers: Workers) -> None:
+        check_room(PER_CELL * data.n_cells, f"solving for {data.n_cells} cells")
+        self._xp = array_module()
+        self._data = data
+        self._radius = radius
+        self._workers = workers
+        self.offsets: IndexArray = mode_offsets(data.shape)
+        self.constant = data.within / radius**2
+        self._targets = data.means / radius
+        self._costs = self._xp.empty(data.n_cells)
+        self._largest = 0.0
+        if data.shares is None:
+            self._shares, self._one_share = data.counts, 1.0 / data.n
+        else:
+            self._shares, self._one_share = data.shares, 1.0
+        self._step = int(self._shares.size > 1 or data.n_cells == 1)
+        self._grid = grid_of(data.n_cells)
+        self._totals = self._xp.zeros((self._grid, 4))
+        self._vertex_totals = self._xp.zeros((self._grid, 64))
+        self._sums = self._xp.zeros((max(data.shape), 64), dtype=np.int64)
+
+    @property
+    def shape(self) -> Shape:
+        """Lengths of the modes."""
+        return self._data.shape
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells, u."""
+        return self._data.n_cells
+
+    def evaluate(self, words: WordArray, count: int, weights: FloatArray) -> tuple[float, float]:
+        """Move the gradient to a weighted sum of vertices; return its error and product."""
+        n_words = max(1, -(-count // 64))
+        table = self._send(words[:, :n_words])
+        weight_sums = self._send(byte_sums(weights[: 64 * n_words]))
+        for first in range(0, n_words, sums.AT_ONCE):
+            last = min(first + sums.AT_ONCE, n_words)
+            sums.fit_cells[self._grid, TILE](
+                self._data.rows,
+                table,
+                first,
+                last,
+                weight_sums,
+                self._targets,
+                self._shares,
+                self._step,
+                self._one_share,
+                last < n_words,
+                self._costs,
+                self._totals,
+            )
+        totals = to_host(self._totals)
+        self._largest = float(totals[:, 2].max())
+        error, product = totals[:, :2].sum(axis=0).tolist()
+        return error, product
+
+    def add(self, words: WordArray, first: int, last: int, out_gram: FloatArray) -> None:
+        """Fill the Gram rows of vertices first..last-1."""
+        xp, data = self._xp, self._data
+        n_words = -(-last // 64)
+        table = self._send(words[:, :n_words])
+        weighted = data.shares is not None
+        planes = 0 if self._step == 0 else (int(data.counts.max()) - 1).bit_length()
+        for left in range(first // 64, n_words):
+            for right in range(n_words):
+                found = xp.zeros((64, 64), dtype=np.int64)
+                if weighted:
+                    sums.gram_block_weighted[self._grid, TILE](
+                        data.rows, table, left, right, self._shares, WHOLE, found
+                    )
+                    block = to_host(found) / WHOLE
+                else:
+                    sums.gram_block[self._grid, TILE](
+                        data.rows,
+                        table,
+                        left,
+                        min(last - 64 * left, 64),
+                        right,
+                        min(last - 64 * right, 64),
+                        self._shares,
+                        self._step,
+                        planes,
+                        found,
+                    )
+                    block = to_host(found) * self._one_share
+                rows = slice(max(first, 64 * left), min(last, 64 * left + 64))
+                columns = slice(64 * right, min(last, 64 * right + 64))
+                inner = block[rows.start - 64 * left : rows.stop - 64 * left]
+                inner = inner[:, : columns.stop - columns.start]
+                out_gram[rows, columns] = inner
+                out_gram[columns, rows] = inner.T
+
+    def keep(self, places: IndexArray) -> None:
+        """Vertices are not kept here."""
+
+    def vertex_sums(self, words: WordArray, first: int, last: int, out_sums: FloatArray) -> None:
+        """Write the sum of the gradient over vertices first..last-1 into these places."""
+        if first == last:
+            return
+        n_words = -(-last // 64)
+        table = self._send(words[:, :n_words])
+        for word in range(first // 64, n_words):
+            sums.vertex_sums[self._grid, TILE](
+                self._data.rows, table, word, self._costs, self._vertex_totals
+            )
+            found = to_host(self._vertex_totals).sum(axis=0)
+            low, high = max(first, 64 * word), min(last, 64 * word + 64)
+            out_sums[low:high] = found[low - 64 * word : high - 64 * word]
+
+    def descend(
+        self, lanes: WordArray, count: int, sweeps: int, *, negative: bool = False
+    ) -> FloatArray:
+        """Minimise over a vertex in all lanes; costs are counted as whole numbers."""
+        scale = _whole_scale(self._largest * self.n_cells)
+
+        def add_up(table: Any, live: np.uint64, mode: int, low: int, out: Any) -> None:
+            sums.lane_sums[self._grid, TILE](
+                self._data.rows,
+                self._costs,
+                -scale if negative else scale,
+                table,
+                live,
+                mode,
+                low,
+                out,
+            )
+
+        return self._descend_with(add_up, scale, lanes, count, sweeps)
+
+    def refine(
+        self, lanes: WordArray, weights: FloatArray, sweeps: int, *, negative: bool = False
+    ) -> FloatArray:
+        """Exchange vertices in use for better ones, each as if the others stayed as they are."""
+        padded = np.zeros(64)
+        padded[: weights.size] = weights
+        largest = self._largest + float(weights.max()) * self._one_share * float(self._shares.max())
+        scale = _whole_scale(largest * self.n_cells)
+        origins, curves = self._send(lanes[:, np.newaxis]), self._send(padded)
+
+        def add_up(table: Any, live: np.uint64, mode: int, low: int, out: Any) -> None:
+            sums.lane_sums_around[self._grid, TILE](
+                self._data.rows,
+                self._costs,
+                self._shares,
+                self._step,
+                self._one_share,
+                -1.0 if negative else 1.0,
+                scale,
+                origins,
+                curves,
+                table,
+                live,
+                mode,
+                low,
+                out,
+            )
+
+        return self._descend_with(add_up, scale, lanes, weights.size, sweeps)
+
+    def _descend_with(
+        self,
+        add_up: Callable[..., None],
+        scale: float,
+        lanes: WordArray,
+        count: int,
+        sweeps: int,
+    ) -> FloatArray:
+        """Go round the modes until no lane's value falls any more."""
+        table = self._send(lanes[:, np.newaxis])
+        live = np.uint64((1 << count) - 1)
+        values = np.full(64, np.inf)
+        for _ in range(sweeps):
+            for mode, (low, high) in enumerate(itertools.pairwise(self.offsets.tolist())):
+                reached = self._xp.zeros(64, dtype=np.int64)
+                part = self._sums[: high - low]
+                add_up(table, live, mode, low, part)
+                sums.switch_lanes[-(-(high - low) // TILE), TILE](
+                    part, live, count, low, table, reached
+                )
+            live = np.uint64(still_falling(live, to_host(reached) / scale, values))
+            if not live:
+                break
+        lanes[:] = to_host(table)[:, 0]
+        found: FloatArray = values[:count]
+        return found
+
+    def bound_sums(self) -> BoundSums:
+        """Return what the free bound is made of, at the gradient."""
+        sums.bound_sums[self._grid, TILE](
+            self._costs, self._targets, self._shares, self._step, self._one_share, self._totals
+        )
+        return BoundSums(*to_host(self._totals).sum(axis=0).tolist())
+
+    def rescale(self, factor: float) -> None:
+        """Let the radius be ``factor`` times what it was; ``evaluate`` must follow."""
+        self._radius *= factor
+        self._targets /= factor
+        self.constant /= factor**2
+
+    def iterate(self) -> FloatArray:
+        """Return the (u,) values of the evaluated sum, in the order of the observations."""
+        shares = self._one_share * self._shares
+        x: FloatArray = to_host(self._costs / (2.0 * shares) + self._targets)
+        return x
+
+    def sample(self, size: int, rng: np.random.Generator) -> Cells:
+        """Return about ``size`` random cells as a problem of its own.
+
+        They are those that the host would draw, whose cells come in the order of their counts.
+        """
+        xp, data = self._xp, self._data
+        chosen = distinct(rng.integers(0, self.n_cells, size=size))
+        places = xp.asarray(self._places(chosen))
+        one = self._step == 0 or data.counts.size == 1
+        counts = xp.ones(1, dtype=np.uint8) if one else data.counts[places]
+        n = chosen.size if one else int(counts.sum())
+        shares = None
+        if data.shares is not None:
+            shares = data.shares[places]
+            shares /= shares.sum()
+        if chosen.size > ON_HOST:
+            part = DeviceObservations(
+                shape=data.shape,
+                rows=xp.ascontiguousarray(data.rows[:, places]),
+                counts=counts,
+                means=data.means[places],
+                n=n,
+                within=data.within,
+                mean_square=data.mean_square,
+                shares=shares,
+            )
+            return CudaCells(part, self._radius, self._workers)
+        numbers = np.ones(chosen.size, dtype=np.uint8) if one else to_host(counts)
+        packed = PackedCells(
+            shape=data.shape,
+            rows=np.ascontiguousarray(to_host(data.rows[:, places]).T),
+            offsets=self.offsets,
+            targets=to_host(self._targets[places]),
+            shares=numbers / float(n) if shares is None else to_host(shares),
+            counts=numbers,
+            extra=count_planes(numbers),
+            weighted=shares is not None,
+            constant=self.constant,
+            order=np.arange(chosen.size),
+        )
+        return CpuCells(packed, self._workers)
+
+    def _places(self, chosen: IndexArray) -> IndexArray:
+        """Return where the chosen cells are, when counted in the order of falling counts."""
+        counts = self._data.counts
+        if counts.size == 1:
+            return chosen
+        places = np.empty(chosen.size, dtype=np.int64)
+        passed = 0
+        for count in range(int(counts.max()), 0, -1):
+            alike = self._xp.flatnonzero(counts == count)
+            first, last = np.searchsorted(chosen, (passed, passed + int(alike.size)))
+            ranks = self._xp.asarray(chosen[first:last] - passed)
+            places[first:last] = to_host(alike[ranks])
+            passed += int(alike.size)
+        return places
+
+    def _send(self, array: AnyArray) -> Any:
+        """Copy an array to the device."""
+        return self._xp.array(np.ascontiguousarray(array))
+
+
+def _whole_scale(total: float) -> float:
+    """Return the unit that costs are counted in as whole numbers, given a bound on their sum."""
+    return min(WHOLE / max(total, np.finfo(np.float64).tiny), 1e300)
+
+
+def byte_sums(weights: FloatArray) -> FloatArray:
+    """Return (n_words, 8, 256) sums: for each byte of a word, of every set of its weights."""
+    of_bytes = weights.reshape(-1, 8, 8)
+    found = np.zeros((*of_bytes.shape[:2], 256))
+    for bit in range(8):
+        size = 1 << bit
+        found[:, :, size : 2 * size] = found[:, :, :size] + of_bytes[:, :, bit, np.newaxis]
+    return found

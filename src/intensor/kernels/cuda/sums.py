@@ -1,0 +1,489 @@
+"""Sums over cells as CUDA kernels; twins of those in ``lanes`` and ``packed``.
+
+A block takes tiles of ``TILE`` cells in turn, one per thread. Grids depend on the number of cells
+alone, partial sums of floats are added up in the order of the blocks, and sums that many threads
+add to are of integers: the same data gives the same bits, whatever the device.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba.cuda
+import numpy as np
+
+from intensor.arrays import AnyArray, FloatArray, IndexArray, WordArray
+from intensor.kernels.cuda.device import simulated
+
+cuda: Any = numba.cuda
+
+__all__ = [
+    "AT_ONCE",
+    "PAIRS",
+    "TILE",
+    "bound_sums",
+    "fit_cells",
+    "gram_block",
+    "gram_block_weighted",
+    "grid_of",
+    "lane_sums",
+    "lane_sums_around",
+    "switch_lanes",
+    "vertex_sums",
+]
+
+TILE = 64 if simulated() else 256
+"""Threads of a block, and cells that it takes at a time. The simulator's are slow."""
+MOST_BLOCKS = 2048
+PARTS = TILE // 64
+PAIRS = 4096 // TILE
+"""Entries of a row of the Gram matrix that a thread of ``gram_block`` counts."""
+AT_ONCE = 2
+"""Words whose tables ``fit_cells`` holds: 16 KiB each."""
+ONE = np.uint64(1)
+EIGHT = np.uint64(8)
+LOWEST = np.uint64(255)
+NONE = np.uint64(0)
+
+
+def grid_of(n_cells: int) -> int:
+    """Return how many blocks go through so many cells."""
+    return max(1, min(MOST_BLOCKS, -(-n_cells // TILE)))
+
+
+@cuda.jit(device=True, inline=True)
+def _inside(rows: AnyArray, words: WordArray, word: int, cell: int) -> Any:
+    """Return which of 64 vertices contain a cell."""
+    members = words[rows[0, cell], word]
+    for mode in range(1, rows.shape[0]):
+        members &= words[rows[mode, cell], word]
+    return members
+
+
+@cuda.jit
+def fit_cells(
+    rows: AnyArray,
+    words: WordArray,
+    first: int,
+    last: int,
+    tables: FloatArray,
+    targets: FloatArray,
+    shares: AnyArray,
+    step: int,
+    one_share: float,
+    more: bool,
+    out_costs: FloatArray,
+    out_totals: FloatArray,
+) -> None:
+    """Evaluate a weighted sum of vertices on all cells, at most ``AT_ONCE`` words at a time.
+
+    Parameters
+    ----------
+    rows
+        (p, u) positions of each cell's indices in ``words``.
+    words
+        (sum(shape), >= last) transposed bits of the vertices.
+    first, last
+        Words to add up; with ``first`` above 0, those before are in ``out_costs``.
+    tables
+        (>= last, 8, 256) for each byte of a word, the weight of every set of its vertices.
+    more
+        Leave the sum so far in ``out_costs``: there are more words to come.
+    shares, step, one_share
+        Cell j counts ``one_share * shares[j * step]``.
+    out_costs
+        (u,) filled with the gradient, 2 share (x - target).
+    out_totals
+        (blocks, >= 3) filled with the block's sums of share (x - target)^2 and of gradient times
+        x, and the largest size of a gradient.
+    """
+    table = cuda.shared.array((AT_ONCE, 8, 256), numba.float64)
+    errors = cuda.shared.array(TILE, numba.float64)
+    products = cuda.shared.array(TILE, numba.float64)
+    largest = cuda.shared.array(TILE, numba.float64)
+    thread = cuda.threadIdx.x
+    for place in range(thread, 2048 * (last - first), TILE):
+        word, byte, pattern = place // 2048, place // 256 % 8, place % 256
+        table[word, byte, pattern] = tables[first + word, byte, pattern]
+    cuda.syncthreads()
+    error = 0.0
+    product = 0.0
+    most = 0.0
+    cell = cuda.blockIdx.x * TILE + thread
+    while cell < targets.size:
+        x = out_costs[cell] if first > 0 else 0.0
+        for word in range(first, last):
+            inside = _inside(rows, words, word, cell)
+            byte = 0
+            while inside != NONE:
+                x += table[word - first, byte, inside & LOWEST]
+                inside >>= EIGHT
+                byte += 1
+        if more:
+            out_costs[cell] = x
+            cell += cuda.gridDim.x * TILE
+            continue
+        residual = x - targets[cell]
+        weighted = one_share * shares[cell * step] * residual
+        out_costs[cell] = 2.0 * weighted
+        error += weighted * residual
+        product += 2.0 * weighted * x
+        most = max(most, abs(2.0 * weighted))
+        cell += cuda.gridDim.x * TILE
+    errors[thread] = error
+    products[thread] = product
+    largest[thread] = most
+    width = TILE // 2
+    while width > 0:
+        cuda.syncthreads()
+        if thread < width:
+            errors[thread] += errors[thread + width]
+            products[thread] += products[thread + width]
+            largest[thread] = max(largest[thread], largest[thread + width])
+        width //= 2
+    if thread == 0:
+        out_totals[cuda.blockIdx.x, 0] = errors[0]
+        out_totals[cuda.blockIdx.x, 1] = products[0]
+        out_totals[cuda.blockIdx.x, 2] = largest[0]
+
+
+@cuda.jit
+def lane_sums(
+    rows: AnyArray,
+    costs: FloatArray,
+    scale: float,
+    lanes: WordArray,
+    live: np.uint64,
+    mode: int,
+    low: int,
+    out_sums: IndexArray,
+) -> None:
+    """Add the cost of each index of a mode to ``out_sums``, lane by lane.
+
+    Parameters
+    ----------
+    scale
+        Costs are counted in whole multiples of ``1 / scale``; negative for negative costs.
+    lanes
+        (sum(shape), 1) a bit per start.
+    live
+        Lanes that are still moving; the others are skipped.
+    low
+        Where the mode begins in ``lanes``.
+    out_sums
+        (r, 64) sums so far.
+    """
+    cell = cuda.blockIdx.x * TILE + cuda.threadIdx.x
+    while cell < costs.size:
+        members = live
+        for other in range(rows.shape[0]):
+            if other != mode:
+                members &= lanes[rows[other, cell], 0]
+        if members != NONE:
+            cost = np.int64(round(costs[cell] * scale))
+            index = rows[mode, cell] - low
+            while members != NONE:
+                cuda.atomic.add(out_sums, (index, cuda.ffs(members) - 1), cost)
+                members &= members - ONE
+        cell += cuda.gridDim.x * TILE
+
+
+@cuda.jit
+def lane_sums_around(
+    rows: AnyArray,
+    costs: FloatArray,
+    shares: AnyArray,
+    step: int,
+    one_share: float,
+    sign: float,
+    scale: float,
+    origins: WordArray,
+    weights: FloatArray,
+    lanes: WordArray,
+    live: np.uint64,
+    mode: int,
+    low: int,
+    out_sums: IndexArray,
+) -> None:
+    """Add what each index of a mode costs when a vertex in use is exchanged for another.
+
+    Parameters
+    ----------
+    sign
+        1, or -1 for vertices that count with a minus.
+    origins
+        (sum(shape), 1) the vertices to exchange, one per lane.
+    weights
+        (64,) their weights.
+    scale, lanes, live, low, out_sums
+        As in ``lane_sums``; see the twin in ``lanes`` for what the costs are.
+    """
+    cell = cuda.blockIdx.x * TILE + cuda.threadIdx.x
+    while cell < costs.size:
+        members = live
+        for other in range(rows.shape[0]):
+            if other != mode:
+                members &= lanes[rows[other, cell], 0]
+        if members != NONE:
+            inside = _inside(rows, origins, 0, cell)
+            cost, share = sign * costs[cell], one_share * shares[cell * step]
+            index = rows[mode, cell] - low
+            while members != NONE:
+                lane = cuda.ffs(members) - 1
+                change = share * weights[lane]
+                if (inside >> np.uint64(lane)) & ONE:
+                    change = -change
+                cuda.atomic.add(out_sums, (index, lane), np.int64(round((cost + change) * scale)))
+                members &= members - ONE
+        cell += cuda.gridDim.x * TILE
+
+
+@cuda.jit
+def switch_lanes(
+    sums: IndexArray,
+    live: np.uint64,
+    count: int,
+    low: int,
+    out_lanes: WordArray,
+    out_values: IndexArray,
+) -> None:
+    """Switch on exactly the indices of negative cost, in every live lane.
+
+    Parameters
+    ----------
+    sums
+        (r, 64) cost of each index and lane; set to 0 again.
+    count
+        Lanes in use; those from ``count`` on are not looked at.
+    out_lanes
+        (sum(shape), 1) of which those of the mode, from ``low`` on, are set.
+    out_values
+        (64,) to which the value of each lane is added.
+    """
+    index = cuda.grid(1)
+    if index >= sums.shape[0]:
+        return
+    word = NONE
+    for lane in range(count):
+        total = sums[index, lane]
+        sums[index, lane] = 0
+        if total < 0:
+            word |= ONE << np.uint64(lane)
+            cuda.atomic.add(out_values, lane, total)
+    out_lanes[low + index, 0] = (out_lanes[low + index, 0] & ~live) | (word & live)
+
+
+@cuda.jit
+def gram_block(  # noqa: PLR0912
+    rows: AnyArray,
+    words: WordArray,
+    first: int,
+    n_first: int,
+    second: int,
+    n_second: int,
+    counts: AnyArray,
+    step: int,
+    n_planes: int,
+    out_counts: IndexArray,
+) -> None:
+    """Count the observations that each pair of vertices of two words has in common.
+
+    Parameters
+    ----------
+    first, n_first, second, n_second
+        The words, and how many vertices of each: ``64 first ..`` and ``64 second ..``.
+    counts, step
+        Cell j was observed ``counts[j * step]`` times.
+    n_planes
+        Binary digits of the largest count minus 1.
+    out_counts
+        (64, 64) to which the numbers are added.
+    """
+    inside = cuda.shared.array((2, TILE), numba.uint64)
+    packed = cuda.shared.array((2, 64, PARTS), numba.uint64)
+    more = cuda.shared.array(TILE, numba.int64)
+    plane_bits = cuda.shared.array((8, PARTS), numba.uint64)
+    totals = cuda.local.array(PAIRS, numba.int64)
+    thread = cuda.threadIdx.x
+    vertex, part = thread % 64, thread // 64
+    n_pairs = n_first * n_second
+    for pair in range(PAIRS):
+        totals[pair] = 0
+    n_cells = rows.shape[1]
+    start = cuda.blockIdx.x * TILE
+    while start < n_cells:
+        cell = start + thread
+        if cell < n_cells:
+            inside[0, thread] = _inside(rows, words, first, cell)
+            inside[1, thread] = _inside(rows, words, second, cell)
+            more[thread] = np.int64(counts[cell * step]) - 1
+        else:
+            inside[0, thread] = NONE
+            inside[1, thread] = NONE
+            more[thread] = 0
+        cuda.syncthreads()
+        for side in range(2):
+            if vertex < (n_first if side == 0 else n_second):
+                bits = NONE
+                for place in range(64):
+                    bit = (inside[side, 64 * part + place] >> np.uint64(vertex)) & ONE
+                    bits |= bit << np.uint64(place)
+                packed[side, vertex, part] = bits
+        if vertex < n_planes:
+            bits = NONE
+            for place in range(64):
+                bit = np.uint64((more[64 * part + place] >> vertex) & 1)
+                bits |= bit << np.uint64(place)
+            plane_bits[vertex, part] = bits
+        cuda.syncthreads()
+        for turn in range(-(-(n_pairs - thread) // TILE)):
+            pair = thread + TILE * turn
+            row, column = pair // n_second, pair % n_second
+            total = 0
+            for each in range(PARTS):
+                both = packed[0, row, each] & packed[1, column, each]
+                total += cuda.popc(both)
+                for plane in range(n_planes):
+                    total += cuda.popc(both & plane_bits[plane, each]) << plane
+            totals[turn] += total
+        cuda.syncthreads()
+        start += cuda.gridDim.x * TILE
+    for turn in range(-(-(n_pairs - thread) // TILE)):
+        pair = thread + TILE * turn
+        cuda.atomic.add(out_counts, (pair // n_second, pair % n_second), totals[turn])
+
+
+@cuda.jit
+def gram_block_weighted(
+    rows: AnyArray,
+    words: WordArray,
+    first: int,
+    second: int,
+    shares: FloatArray,
+    scale: float,
+    out_shares: IndexArray,
+) -> None:
+    """Add up the shares of the cells that each pair of vertices of two words has in common.
+
+    Parameters
+    ----------
+    scale
+        Shares are counted in whole multiples of ``1 / scale``.
+    out_shares
+        (64, 64) to which the sums are added.
+    """
+    inside = cuda.shared.array((2, TILE), numba.uint64)
+    amounts = cuda.shared.array(TILE, numba.int64)
+    totals = cuda.local.array(PAIRS, numba.int64)
+    thread = cuda.threadIdx.x
+    row, column = thread * PAIRS // 64, thread * PAIRS % 64
+    for pair in range(PAIRS):
+        totals[pair] = 0
+    n_cells = rows.shape[1]
+    start = cuda.blockIdx.x * TILE
+    while start < n_cells:
+        cell = start + thread
+        amounts[thread] = 0
+        if cell < n_cells:
+            inside[0, thread] = _inside(rows, words, first, cell)
+            inside[1, thread] = _inside(rows, words, second, cell)
+            amounts[thread] = np.int64(round(shares[cell] * scale))
+        cuda.syncthreads()
+        for place in range(min(TILE, n_cells - start)):
+            if (inside[0, place] >> np.uint64(row)) & ONE:
+                others = inside[1, place] >> np.uint64(column)
+                for pair in range(PAIRS):
+                    if (others >> np.uint64(pair)) & ONE:
+                        totals[pair] += amounts[place]
+        cuda.syncthreads()
+        start += cuda.gridDim.x * TILE
+    for pair in range(PAIRS):
+        if totals[pair] != 0:
+            cuda.atomic.add(out_shares, (row, column + pair), totals[pair])
+
+
+@cuda.jit
+def vertex_sums(
+    rows: AnyArray, words: WordArray, word: int, costs: FloatArray, out_sums: FloatArray
+) -> None:
+    """Sum the costs over the cells of each of 64 vertices.
+
+    Parameters
+    ----------
+    word
+        Vertices ``64 word ..`` are summed over.
+    out_sums
+        (blocks, 64) filled with the block's sums.
+    """
+    inside = cuda.shared.array(TILE, numba.uint64)
+    amounts = cuda.shared.array(TILE, numba.float64)
+    thread = cuda.threadIdx.x
+    vertex, part = thread % 64, thread // 64
+    total = 0.0
+    start = cuda.blockIdx.x * TILE
+    while start < costs.size:
+        cell = start + thread
+        inside[thread] = NONE
+        amounts[thread] = 0.0
+        if cell < costs.size:
+            inside[thread] = _inside(rows, words, word, cell)
+            amounts[thread] = costs[cell]
+        cuda.syncthreads()
+        for place in range(64 * part, 64 * part + 64):
+            if (inside[place] >> np.uint64(vertex)) & ONE:
+                total += amounts[place]
+        cuda.syncthreads()
+        start += cuda.gridDim.x * TILE
+    amounts[thread] = total
+    cuda.syncthreads()
+    if thread < 64:
+        for other in range(1, PARTS):
+            total += amounts[64 * other + thread]
+        out_sums[cuda.blockIdx.x, thread] = total
+
+
+@cuda.jit
+def bound_sums(
+    costs: FloatArray,
+    targets: FloatArray,
+    shares: AnyArray,
+    step: int,
+    one_share: float,
+    out_sums: FloatArray,
+) -> None:
+    """Add up what the free bound is made of (see ``BoundSums``).
+
+    Parameters
+    ----------
+    out_sums
+        (blocks, 4) filled with the block's sums of the negative costs, of costs times targets, of
+        their sizes, and of squared costs over shares.
+    """
+    partial = cuda.shared.array((4, TILE), numba.float64)
+    thread = cuda.threadIdx.x
+    negative = 0.0
+    product = 0.0
+    size = 0.0
+    square = 0.0
+    cell = cuda.blockIdx.x * TILE + thread
+    while cell < costs.size:
+        cost = costs[cell]
+        negative += min(cost, 0.0)
+        product += cost * targets[cell]
+        size += abs(cost * targets[cell])
+        square += cost * (cost / (one_share * shares[cell * step]))
+        cell += cuda.gridDim.x * TILE
+    partial[0, thread] = negative
+    partial[1, thread] = product
+    partial[2, thread] = size
+    partial[3, thread] = square
+    width = TILE // 2
+    while width > 0:
+        cuda.syncthreads()
+        if thread < width:
+            for kind in range(4):
+                partial[kind, thread] += partial[kind, thread + width]
+        width //= 2
+    cuda.syncthreads()
+    if thread < 4:
+        out_sums[cuda.blockIdx.x, thread] = partial[thread, 0]

@@ -1,0 +1,13 @@
+"""Set before Numba is imported: kernels for CUDA run in a simulator unless told otherwise.
+
+    NUMBA_ENABLE_CUDASIM=0 python -m pytest tests/kernels/cuda
+
+runs them on a device.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+os.environ.setdefault("NUMBA_ENABLE_CUDASIM", "1")
+sys.path.insert(0, str(Path(__file__).parent / "kernels"))

@@ -1,0 +1,110 @@
+"""What every kind of ``Cells`` must do, against dense matrices."""
+
+import numpy as np
+
+from intensor.data.observations import observe
+from intensor.problem.objective import build_objective
+from intensor.problem.vertex import membership, pack_vertices
+
+SHAPES = [(7,), (4, 5), (3, 4, 2), (2, 3, 2, 3)]
+
+
+class Case:
+    """Cells of some kind beside a dense copy of everything they should know.
+
+    Parameters
+    ----------
+    make
+        Makes the cells from observations and a radius.
+    """
+
+    def __init__(self, make, shape, *, n=120, k=70, radius=1.0, weighted=False, repeats=True):
+        rng = np.random.default_rng([n, k, *shape])
+        coords = np.stack([rng.integers(0, length, n) for length in shape], axis=1)
+        if not repeats:
+            coords = np.unique(coords, axis=0)
+        weights = rng.uniform(0.1, 3.0, len(coords)) if weighted else None
+        values = rng.uniform(size=len(coords))
+        self.observations = observe(coords, values, shape=shape, sample_weight=weights)
+        self.cells = make(self.observations, radius)
+        self.objective = build_objective(self.observations, radius)
+        self.flags = (rng.uniform(size=(k, sum(shape))) < 0.75).astype(np.uint8)
+        self.words = pack_vertices(self.flags, shape).words
+        self.weights = np.zeros(64 * self.words.shape[1])
+        self.weights[:k] = rng.uniform(size=k) / k
+        self.members = np.array([self.member(row) for row in self.flags])
+        self.x = self.weights[:k] @ self.members
+        self.gradient = self.objective.gradient(self.x)
+        self.totals = self.cells.evaluate(self.words, k, self.weights)
+
+    def member(self, row):
+        shape, coords = self.observations.shape, self.observations.coords
+        return membership(row, coords, shape).astype(float)
+
+
+def check_sums(case):
+    """Compare everything that is linear or quadratic in the vertices."""
+    objective, k = case.objective, len(case.flags)
+    error, product = case.totals
+    np.testing.assert_allclose(error + case.cells.constant, objective.value(case.x), rtol=1e-12)
+    np.testing.assert_allclose(product, case.gradient @ case.x, rtol=1e-11, atol=1e-15)
+    np.testing.assert_allclose(case.cells.iterate(), case.x, rtol=0, atol=1e-13)
+    gram = np.full((128, 128), np.nan)
+    for first, last in ((0, 5), (5, 60), (60, k)):
+        case.cells.add(case.words, first, last, gram)
+    expected = (case.members * objective.weights) @ case.members.T
+    np.testing.assert_allclose(gram[:k, :k], expected, rtol=1e-13, atol=1e-16)
+    sums = np.full(k, np.nan)
+    case.cells.vertex_sums(case.words, 3, k, sums)
+    np.testing.assert_allclose(sums[3:], case.members[3:] @ case.gradient, rtol=0, atol=1e-14)
+    assert np.isnan(sums[:3]).all()
+    found = case.cells.bound_sums()
+    at_targets = case.gradient * objective.targets
+    np.testing.assert_allclose(
+        [found.cheapest, found.product, found.size, found.square],
+        [
+            np.minimum(case.gradient, 0.0).sum(),
+            at_targets.sum(),
+            np.abs(at_targets).sum(),
+            (case.gradient**2 / objective.weights).sum(),
+        ],
+        rtol=1e-12,
+    )
+
+
+def check_descent(case, *, negative):
+    """Values are those of the vertices found, and no mode can be improved by itself."""
+    count = 40
+    lanes = case.words[:, 0].copy()
+    values = case.cells.descend(lanes, count, 60, negative=negative)
+    costs = -case.gradient if negative else case.gradient
+    assert values.shape == (count,)
+    for row, value in zip(rows_of(lanes, count), values, strict=True):
+        np.testing.assert_allclose(value, costs @ case.member(row), rtol=0, atol=1e-12)
+        for place in range(row.size):
+            other = row.copy()
+            other[place] ^= 1
+            assert costs @ case.member(other) >= value - 1e-12
+
+
+def check_refinement(case, *, negative):
+    """Exchanging a vertex moves the objective by what is said, and never up."""
+    count, sign = 30, -1.0 if negative else 1.0
+    lanes = case.words[:, 0].copy()
+    weights = case.weights[:count] + 0.01
+    values = case.cells.refine(lanes, weights, 3, negative=negative)
+    shares, before = case.objective.weights, case.objective.value(case.x)
+    changed = 0
+    for place, row in enumerate(rows_of(lanes, count)):
+        old, new = case.members[place], case.member(row)
+        after = case.objective.value(case.x + sign * weights[place] * (new - old))
+        own = sign * (case.gradient @ old) - weights[place] * (shares @ old)
+        fall = weights[place] * (own - values[place])
+        np.testing.assert_allclose(before - after, fall, rtol=0, atol=1e-12)
+        assert fall >= -1e-14
+        changed += fall > 1e-9
+    assert changed > 0
+
+
+def rows_of(lanes, count):
+    return [((lanes >> np.uint64(s)) & np.uint64(1)).astype(np.uint8) for s in range(count)]
