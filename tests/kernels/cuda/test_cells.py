@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from cells_cases import Case
 
+from intensor.data.observations import observe
 from intensor.kernels.cpu_cells import CpuCells
 from intensor.kernels.cuda import cells as module
 from intensor.kernels.cuda.cells import CudaCells, byte_sums
@@ -36,6 +37,25 @@ def test_more_words_than_a_kernel_takes():
     case = Case(make, (3, 4), n=30, k=200)
     error, _ = case.totals
     assert error + case.cells.constant == pytest.approx(case.objective.value(case.x), rel=1e-12)
+
+
+def test_bits_of_vertices_that_do_not_count_are_left_out():
+    case = Case(make, (3, 4), n=30, k=70)
+    for count in (1, 8, 64, 67):
+        weights = np.where(np.arange(128) < count, case.weights, 0.0)
+        error, _ = case.cells.evaluate(case.words, count, weights)
+        x = weights[:70] @ case.members
+        assert error + case.cells.constant == pytest.approx(case.objective.value(x), rel=1e-12)
+
+
+def test_many_observations_of_one_cell():
+    coords = np.zeros((5000, 2), dtype=np.int64)
+    coords[:3] = [[0, 1], [1, 0], [1, 1]]
+    observations = observe(coords, np.ones(5000))
+    gram = np.empty((64, 64))
+    words = np.full((4, 1), 1, dtype=np.uint64)
+    make(observations, 1.0).add(words, 0, 1, gram)
+    assert gram[0, 0] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("negative", [False, True])
@@ -75,8 +95,8 @@ def test_samples_are_those_of_the_host(monkeypatch, on_host, words):
 def test_byte_sums():
     weights = np.random.default_rng(0).random(128)
     found = byte_sums(weights)
-    assert found.shape == (2, 8, 256)
+    assert found.shape == (16, 256)
     for pattern in (0, 1, 37, 255):
         bits = [bit for bit in range(8) if pattern >> bit & 1]
         expected = weights[64 + 8 * 3 :][bits].sum()
-        assert found[1, 3, pattern] == pytest.approx(expected, abs=1e-15)
+        assert found[11, pattern] == pytest.approx(expected, abs=1e-15)

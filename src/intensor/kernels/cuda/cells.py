@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+import math
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,8 @@ ON_HOST = 1 << 18
 """Cells of a sample up to which CPU threads are as fast."""
 WHOLE = 2.0**61
 """The sum of the sizes of all costs, as a whole number, stays below it."""
+RUNS = 4
+"""Cells with the same indices of the modes up to one, from which on that mode is summed in runs."""
 PER_CELL = 16
 """Bytes that a cell takes next to the observations: target and cost."""
 
@@ -58,6 +60,7 @@ class CudaCells:
             self._shares, self._one_share = data.counts, 1.0 / data.n
         else:
             self._shares, self._one_share = data.shares, 1.0
+        self._most_counts = float(self._shares.max())
         self._step = int(self._shares.size > 1 or data.n_cells == 1)
         self._grid = grid_of(data.n_cells)
         self._totals = self._xp.zeros((self._grid, 4))
@@ -77,11 +80,12 @@ class CudaCells:
     def evaluate(self, words: WordArray, count: int, weights: FloatArray) -> tuple[float, float]:
         """Move the gradient to a weighted sum of vertices; return its error and product."""
         n_words = max(1, -(-count // 64))
-        table = self._send(words[:, :n_words])
+        table = self._send(first_vertices(words, n_words, count))
         weight_sums = self._send(byte_sums(weights[: 64 * n_words]))
         for first in range(0, n_words, sums.AT_ONCE):
             last = min(first + sums.AT_ONCE, n_words)
-            sums.fit_cells[self._grid, TILE](
+            n_bytes = min(8 * (last - first), max(1, -(-count // 8) - 8 * first))
+            sums.fit_cells[self._grid, TILE, 0, 2048 * n_bytes](
                 self._data.rows,
                 table,
                 first,
@@ -106,7 +110,7 @@ class CudaCells:
         n_words = -(-last // 64)
         table = self._send(words[:, :n_words])
         weighted = data.shares is not None
-        planes = 0 if self._step == 0 else (int(data.counts.max()) - 1).bit_length()
+        planes = (int(self._most_counts) - 1).bit_length()
         for left in range(first // 64, n_words):
             for right in range(n_words):
                 found = xp.zeros((64, 64), dtype=np.int64)
@@ -157,69 +161,48 @@ class CudaCells:
         self, lanes: WordArray, count: int, sweeps: int, *, negative: bool = False
     ) -> FloatArray:
         """Minimise over a vertex in all lanes; costs are counted as whole numbers."""
-        scale = _whole_scale(self._largest * self.n_cells)
-
-        def add_up(table: Any, live: np.uint64, mode: int, low: int, out: Any) -> None:
-            sums.lane_sums[self._grid, TILE](
-                self._data.rows,
-                self._costs,
-                -scale if negative else scale,
-                table,
-                live,
-                mode,
-                low,
-                out,
-            )
-
-        return self._descend_with(add_up, scale, lanes, count, sweeps)
+        return self._descend(lanes, np.zeros(count), sweeps, negative=negative)
 
     def refine(
         self, lanes: WordArray, weights: FloatArray, sweeps: int, *, negative: bool = False
     ) -> FloatArray:
         """Exchange vertices in use for better ones, each as if the others stayed as they are."""
-        padded = np.zeros(64)
-        padded[: weights.size] = weights
-        largest = self._largest + float(weights.max()) * self._one_share * float(self._shares.max())
-        scale = _whole_scale(largest * self.n_cells)
-        origins, curves = self._send(lanes[:, np.newaxis]), self._send(padded)
+        return self._descend(lanes, weights, sweeps, negative=negative)
 
-        def add_up(table: Any, live: np.uint64, mode: int, low: int, out: Any) -> None:
-            sums.lane_sums_around[self._grid, TILE](
-                self._data.rows,
-                self._costs,
-                self._shares,
-                self._step,
-                self._one_share,
-                -1.0 if negative else 1.0,
-                scale,
-                origins,
-                curves,
-                table,
-                live,
-                mode,
-                low,
-                out,
-            )
-
-        return self._descend_with(add_up, scale, lanes, weights.size, sweeps)
-
-    def _descend_with(
-        self,
-        add_up: Callable[..., None],
-        scale: float,
-        lanes: WordArray,
-        count: int,
-        sweeps: int,
+    def _descend(
+        self, lanes: WordArray, weights: FloatArray, sweeps: int, *, negative: bool
     ) -> FloatArray:
         """Go round the modes until no lane's value falls any more."""
-        table = self._send(lanes[:, np.newaxis])
+        count = weights.size
+        curvature = float(weights.max()) * self._one_share * self._most_counts
+        room = (self._largest + curvature) * self.n_cells
+        scale = min(WHOLE / max(room, np.finfo(np.float64).tiny), 1e300)
+        padded = np.zeros(64)
+        padded[:count] = weights
+        table, origins = self._send(lanes[:, np.newaxis]), self._send(lanes[:, np.newaxis])
+        shared = (
+            self._data.rows,
+            self._costs,
+            self._shares,
+            self._step,
+            self._one_share,
+            -1.0 if negative else 1.0,
+            scale,
+            origins,
+            self._send(padded),
+            table,
+        )
         live = np.uint64((1 << count) - 1)
+        width = 16 if count <= 16 else 32 if count <= 32 else 64
         values = np.full(64, np.inf)
         for _ in range(sweeps):
             for mode, (low, high) in enumerate(itertools.pairwise(self.offsets.tolist())):
                 reached = self._xp.zeros(64, dtype=np.int64)
                 part = self._sums[: high - low]
-                add_up(table, live, mode, low, part)
+                if self.n_cells >= RUNS * math.prod(self.shape[: mode + 1]):
+                    sums.lane_sums_runs[self._grid, TILE](*shared, live, width, mode, low, part)
+                else:
+                    sums.lane_sums[self._grid, TILE](*shared, live, mode, low, part)
                 sums.switch_lanes[-(-(high - low) // TILE), TILE](
                     part, live, count, low, table, reached
                 )
@@ -311,16 +294,18 @@ class CudaCells:
         return self._xp.array(np.ascontiguousarray(array))
 
 
-def _whole_scale(total: float) -> float:
-    """Return the unit that costs are counted in as whole numbers, given a bound on their sum."""
-    return min(WHOLE / max(total, np.finfo(np.float64).tiny), 1e300)
+def first_vertices(words: WordArray, n_words: int, count: int) -> WordArray:
+    """Return a copy of some words with no bit set from vertex ``count`` on."""
+    copied = words[:, :n_words].copy()
+    copied[:, -1] &= np.uint64((1 << (count - 64 * (n_words - 1))) - 1)
+    return copied
 
 
 def byte_sums(weights: FloatArray) -> FloatArray:
-    """Return (n_words, 8, 256) sums: for each byte of a word, of every set of its weights."""
-    of_bytes = weights.reshape(-1, 8, 8)
-    found = np.zeros((*of_bytes.shape[:2], 256))
+    """Return (n_bytes, 256) sums: for every eight weights, of every set of them."""
+    of_bytes = weights.reshape(-1, 8)
+    found = np.zeros((len(of_bytes), 256))
     for bit in range(8):
         size = 1 << bit
-        found[:, :, size : 2 * size] = found[:, :, :size] + of_bytes[:, :, bit, np.newaxis]
+        found[:, size : 2 * size] = found[:, :size] + of_bytes[:, bit, np.newaxis]
     return found

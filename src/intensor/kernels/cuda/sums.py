@@ -27,19 +27,21 @@ __all__ = [
     "gram_block_weighted",
     "grid_of",
     "lane_sums",
-    "lane_sums_around",
+    "lane_sums_runs",
     "switch_lanes",
     "vertex_sums",
 ]
 
 TILE = 64 if simulated() else 256
 """Threads of a block, and cells that it takes at a time. The simulator's are slow."""
-MOST_BLOCKS = 2048
+MOST_BLOCKS = 8192
 PARTS = TILE // 64
 PAIRS = 4096 // TILE
 """Entries of a row of the Gram matrix that a thread of ``gram_block`` counts."""
 AT_ONCE = 2
 """Words whose tables ``fit_cells`` holds: 16 KiB each."""
+MOST_PLANES = 40
+"""Binary digits of a count."""
 ONE = np.uint64(1)
 EIGHT = np.uint64(8)
 LOWEST = np.uint64(255)
@@ -86,7 +88,8 @@ def fit_cells(
     first, last
         Words to add up; with ``first`` above 0, those before are in ``out_costs``.
     tables
-        (>= last, 8, 256) for each byte of a word, the weight of every set of its vertices.
+        (>= 8 last, 256) for each byte of the words, the weight of every set of its vertices. Those
+        of the bytes in use are copied to shared memory, of which there must be as much.
     more
         Leave the sum so far in ``out_costs``: there are more words to come.
     shares, step, one_share
@@ -97,14 +100,13 @@ def fit_cells(
         (blocks, >= 3) filled with the block's sums of share (x - target)^2 and of gradient times
         x, and the largest size of a gradient.
     """
-    table = cuda.shared.array((AT_ONCE, 8, 256), numba.float64)
+    table = cuda.shared.array(0, numba.float64)
     errors = cuda.shared.array(TILE, numba.float64)
     products = cuda.shared.array(TILE, numba.float64)
     largest = cuda.shared.array(TILE, numba.float64)
     thread = cuda.threadIdx.x
-    for place in range(thread, 2048 * (last - first), TILE):
-        word, byte, pattern = place // 2048, place // 256 % 8, place % 256
-        table[word, byte, pattern] = tables[first + word, byte, pattern]
+    for place in range(thread, table.size, TILE):
+        table[place] = tables[8 * first + place // 256, place % 256]
     cuda.syncthreads()
     error = 0.0
     product = 0.0
@@ -114,11 +116,11 @@ def fit_cells(
         x = out_costs[cell] if first > 0 else 0.0
         for word in range(first, last):
             inside = _inside(rows, words, word, cell)
-            byte = 0
+            start = 2048 * (word - first)
             while inside != NONE:
-                x += table[word - first, byte, inside & LOWEST]
+                x += table[start + np.int64(inside & LOWEST)]
                 inside >>= EIGHT
-                byte += 1
+                start += 256
         if more:
             out_costs[cell] = x
             cell += cuda.gridDim.x * TILE
@@ -147,11 +149,29 @@ def fit_cells(
         out_totals[cuda.blockIdx.x, 2] = largest[0]
 
 
+@cuda.jit(device=True, inline=True)
+def _cost(
+    amount: int, share: float, inside: np.uint64, lane: int, weights: FloatArray, scale: float
+) -> Any:
+    """Return what a cell costs in a lane, the curvature included, as a whole number."""
+    weight = weights[lane]
+    if weight == 0.0:
+        return amount
+    change = np.int64(round(share * weight * scale))
+    return amount - change if (inside >> np.uint64(lane)) & ONE else amount + change
+
+
 @cuda.jit
 def lane_sums(
     rows: AnyArray,
     costs: FloatArray,
+    shares: AnyArray,
+    step: int,
+    one_share: float,
+    sign: float,
     scale: float,
+    origins: WordArray,
+    weights: FloatArray,
     lanes: WordArray,
     live: np.uint64,
     mode: int,
@@ -162,8 +182,13 @@ def lane_sums(
 
     Parameters
     ----------
-    scale
-        Costs are counted in whole multiples of ``1 / scale``; negative for negative costs.
+    shares, step, one_share
+        Cell j counts ``one_share * shares[j * step]``.
+    sign, scale
+        Costs are taken times the sign and counted in whole multiples of ``1 / scale``.
+    origins, weights
+        (sum(shape), 1) and (64,) vertices to exchange and their weights, as in the twin
+        ``lane_sums_around``; a weight of 0 leaves the cost as it is, as in ``lane_sums``.
     lanes
         (sum(shape), 1) a bit per start.
     live
@@ -180,16 +205,20 @@ def lane_sums(
             if other != mode:
                 members &= lanes[rows[other, cell], 0]
         if members != NONE:
-            cost = np.int64(round(costs[cell] * scale))
+            inside = _inside(rows, origins, 0, cell)
+            amount = np.int64(round(sign * costs[cell] * scale))
+            share = one_share * shares[cell * step]
             index = rows[mode, cell] - low
             while members != NONE:
-                cuda.atomic.add(out_sums, (index, cuda.ffs(members) - 1), cost)
+                lane = cuda.ffs(members) - 1
+                cost = _cost(amount, share, inside, lane, weights, scale)
+                cuda.atomic.add(out_sums, (index, lane), cost)
                 members &= members - ONE
         cell += cuda.gridDim.x * TILE
 
 
 @cuda.jit
-def lane_sums_around(
+def lane_sums_runs(
     rows: AnyArray,
     costs: FloatArray,
     shares: AnyArray,
@@ -201,41 +230,58 @@ def lane_sums_around(
     weights: FloatArray,
     lanes: WordArray,
     live: np.uint64,
+    width: int,
     mode: int,
     low: int,
     out_sums: IndexArray,
 ) -> None:
-    """Add what each index of a mode costs when a vertex in use is exchanged for another.
+    """Do the same where neighbouring cells mostly have the same index of the mode.
+
+    A thread follows one lane through its part of every tile, and adds to ``out_sums`` only when
+    the index changes. Blocks take consecutive tiles.
 
     Parameters
     ----------
-    sign
-        1, or -1 for vertices that count with a minus.
-    origins
-        (sum(shape), 1) the vertices to exchange, one per lane.
-    weights
-        (64,) their weights.
-    scale, lanes, live, low, out_sums
-        As in ``lane_sums``; see the twin in ``lanes`` for what the costs are.
+    width
+        16, 32 or 64: at least the number of lanes in use.
     """
-    cell = cuda.blockIdx.x * TILE + cuda.threadIdx.x
-    while cell < costs.size:
-        members = live
-        for other in range(rows.shape[0]):
-            if other != mode:
-                members &= lanes[rows[other, cell], 0]
-        if members != NONE:
-            inside = _inside(rows, origins, 0, cell)
-            cost, share = sign * costs[cell], one_share * shares[cell * step]
-            index = rows[mode, cell] - low
-            while members != NONE:
-                lane = cuda.ffs(members) - 1
-                change = share * weights[lane]
-                if (inside >> np.uint64(lane)) & ONE:
-                    change = -change
-                cuda.atomic.add(out_sums, (index, lane), np.int64(round((cost + change) * scale)))
-                members &= members - ONE
-        cell += cuda.gridDim.x * TILE
+    members = cuda.shared.array(TILE, numba.uint64)
+    inside = cuda.shared.array(TILE, numba.uint64)
+    amounts = cuda.shared.array(TILE, numba.int64)
+    parts = cuda.shared.array(TILE, numba.float64)
+    indices = cuda.shared.array(TILE, numba.int64)
+    thread = cuda.threadIdx.x
+    lane, first = thread % width, thread // width * width
+    n_cells = costs.size
+    tiles = (n_cells + TILE - 1) // TILE
+    each = (tiles + cuda.gridDim.x - 1) // cuda.gridDim.x
+    total = np.int64(0)
+    current = np.int64(-1)
+    for tile in range(cuda.blockIdx.x * each, min((cuda.blockIdx.x + 1) * each, tiles)):
+        cell = tile * TILE + thread
+        members[thread] = NONE
+        if cell < n_cells:
+            word = live
+            for other in range(rows.shape[0]):
+                if other != mode:
+                    word &= lanes[rows[other, cell], 0]
+            members[thread] = word
+            inside[thread] = _inside(rows, origins, 0, cell)
+            amounts[thread] = np.int64(round(sign * costs[cell] * scale))
+            parts[thread] = one_share * shares[cell * step]
+            indices[thread] = rows[mode, cell] - low
+        cuda.syncthreads()
+        for place in range(first, first + width):
+            if (members[place] >> np.uint64(lane)) & ONE:
+                if indices[place] != current:
+                    if current >= 0:
+                        cuda.atomic.add(out_sums, (current, lane), total)
+                    current = indices[place]
+                    total = np.int64(0)
+                total += _cost(amounts[place], parts[place], inside[place], lane, weights, scale)
+        cuda.syncthreads()
+    if current >= 0:
+        cuda.atomic.add(out_sums, (current, lane), total)
 
 
 @cuda.jit
@@ -302,7 +348,7 @@ def gram_block(  # noqa: PLR0912
     inside = cuda.shared.array((2, TILE), numba.uint64)
     packed = cuda.shared.array((2, 64, PARTS), numba.uint64)
     more = cuda.shared.array(TILE, numba.int64)
-    plane_bits = cuda.shared.array((8, PARTS), numba.uint64)
+    plane_bits = cuda.shared.array((MOST_PLANES, PARTS), numba.uint64)
     totals = cuda.local.array(PAIRS, numba.int64)
     thread = cuda.threadIdx.x
     vertex, part = thread % 64, thread // 64
