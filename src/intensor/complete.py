@@ -62,7 +62,7 @@ def complete(
     **options
         How to fit, by the names that ``TensorCompleter`` has for them: radius, transform,
         baseline, remainder, n_solutions, validation, scoring, n_radii, version, tol, rtol,
-        max_iterations, time_limit, random_state, threads, exact.
+        max_iterations, time_limit, random_state, threads, exact, device.
 
     Returns
     -------

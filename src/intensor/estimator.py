@@ -74,6 +74,8 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         At most so many at a time; None for one per core.
     exact
         Exact oracle: "auto", "off", "enumeration", "branch_bound" or the name of a solver.
+    device
+        Where to sum over cells: "cpu", "cuda" or "auto" (see ``solve``).
     callback
         Called with a word on what is being done and its ``Progress``; False ends the solve.
 
@@ -134,6 +136,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         random_state: Any = 0,
         threads: int | None = None,
         exact: str = "auto",
+        device: str = "cpu",
         callback: Watch | None = None,
     ) -> None:
         self.radius = radius
@@ -154,6 +157,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.threads = threads
         self.exact = exact
+        self.device = device
         self.callback = callback
 
     @property

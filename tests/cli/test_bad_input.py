@@ -70,6 +70,7 @@ BAD_OPTIONS = {
     "--baseline": ["mean"],
     "--scoring": ["r2"],
     "--exact": ["magic"],
+    "--device": ["tpu"],
     "--format": ["xlsx"],
 }
 

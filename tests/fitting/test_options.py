@@ -137,6 +137,12 @@ BAD = {
     "time": ({"time_limit": 0}, SettingError, "time_limit is 0"),
     "seed": ({"seed": -1}, SettingError, "seed is -1"),
     "threads": ({"threads": 0}, SettingError, "threads is 0"),
+    "device": ({"device": "tpu"}, SettingError, "device is 'tpu'; expected one of 'cpu'"),
+    "version on a device": (
+        {"device": "cuda", "version": 3},
+        SettingError,
+        'CUDA device needs version="fast"; got 3',
+    ),
 }
 
 

@@ -88,6 +88,14 @@ class ExactWord(StrEnum):
     gurobi = "gurobi"
 
 
+class DeviceWord(StrEnum):
+    """Where to sum over cells."""
+
+    cpu = "cpu"
+    cuda = "cuda"
+    auto = "auto"
+
+
 SOLVER = "Solver"
 
 
@@ -195,6 +203,10 @@ class FitWords:
         ExactWord,
         typer.Option(help="Exact oracle that proves the bound.", rich_help_panel=SOLVER),
     ] = ExactWord.auto
+    device: Annotated[
+        DeviceWord,
+        typer.Option(help="Where to compute; cuda needs intensor[gpu].", rich_help_panel=SOLVER),
+    ] = DeviceWord.cpu
 
     def options(self) -> Options:
         """Return the options of the fit, checked."""
@@ -217,6 +229,7 @@ class FitWords:
             seed=self.seed,
             threads=self.threads,
             exact=self.exact.value,
+            device=self.device.value,
         )
 
 

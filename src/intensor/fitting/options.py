@@ -100,6 +100,7 @@ def check_options(
     seed: int = 0,
     threads: int | None = None,
     exact: str = "auto",
+    device: str = "cpu",
 ) -> Options:
     """Return options that are in range, or raise what is wrong with them."""
     find_version(version)
@@ -123,6 +124,8 @@ def check_options(
     )
     if any(additive) and version != "fast":
         raise SettingError(f'an additive baseline needs version="fast"; got {version!r}')
+    if device == "cuda" and version != "fast":
+        raise SettingError(f'a CUDA device needs version="fast"; got {version!r}')
     adaptive = isinstance(rtol, str) and rtol == AUTO
     if isinstance(rtol, str) and not adaptive:
         raise SettingError(f"rtol is {rtol!r}; expected a number >= 0 or 'auto'")
@@ -148,6 +151,7 @@ def check_options(
             time_limit=time_limit,
             seed=seed,
             threads=threads,
+            device=device,
         ),
     )
 
