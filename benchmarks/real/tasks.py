@@ -207,9 +207,9 @@ DATA_SETS = (
         "count as missing. Random and fibre rows at 30, 70, 90 % are stations x slots x days, the "
         "others stations x days x slots; a fibre is a whole day of a station; stored: a mask from "
         "a file. The figures of LRTC-TNN, HaLRTC and BGCP were reproduced digit for digit. The "
-        "rank that is best on test cells is one that looks at the answers. Of the fibres hidden at 30 %, "
-        "one (station 15 on the first day, with twice as many passengers as on any other day) makes "
-        "up nearly two thirds of our squared error.",
+        "rank that is best on test cells is one that looks at the answers. Of the fibres hidden at "
+        "30 %, one (station 15 on the first day, with twice as many passengers as on any other "
+        "day) makes up nearly two thirds of our squared error.",
         files=("transdim_hangzhou_tensor.mat", "transdim_hangzhou_random_tensor.mat"),
         metrics=("mape", "rmse"),
         tasks={
