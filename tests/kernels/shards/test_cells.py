@@ -1,0 +1,118 @@
+"""Cells in shards against dense matrices, and against cells in memory."""
+
+import cells_cases
+import numpy as np
+import pytest
+from cells_cases import SHAPES, Case
+
+from intensor.data.observations import Observations
+from intensor.errors import SettingError
+from intensor.kernels.cpu_cells import CpuCells
+from intensor.kernels.shards import shard as module
+from intensor.kernels.shards.cells import ShardedCells, ShardedObservations
+from intensor.kernels.shards.shard import make_shard
+from intensor.kernels.threads import Workers
+
+
+class MemoryShards:
+    """Shards in memory, which remember what was asked."""
+
+    def __init__(self, shards, threads=1):
+        self.shards, self.workers = shards, Workers(threads)
+        self.asked = []
+
+    @property
+    def sizes(self):
+        return tuple(shard.n_cells for shard in self.shards)
+
+    def ask(self, what, *arguments, **words):
+        self.asked.append(what)
+        return [
+            getattr(shard, what)(*arguments, workers=self.workers, **words) for shard in self.shards
+        ]
+
+    def pick(self, places):
+        return [shard.pick(here) for shard, here in zip(self.shards, places, strict=True)]
+
+
+def some_of(observations, chosen):
+    return Observations(
+        shape=observations.shape,
+        coords=tuple(column[chosen] for column in observations.coords),
+        counts=observations.counts[chosen],
+        means=observations.means[chosen],
+        n=int(observations.counts[chosen].sum()),
+        within=observations.within,
+        mean_square=observations.mean_square,
+    )
+
+
+def cut(observations, n_shards, threads=1):
+    owner = np.random.default_rng(5).integers(0, n_shards, observations.n_cells)
+    owner[:n_shards] = np.arange(n_shards)
+    shards = [make_shard(some_of(observations, owner == shard)) for shard in range(n_shards)]
+    return ShardedObservations(
+        shape=observations.shape,
+        shards=MemoryShards(shards, threads),
+        n=observations.n,
+        within=observations.within,
+        mean_square=observations.mean_square,
+    )
+
+
+@pytest.fixture(params=[(1, 1), (3, 1), (2, 2)], ids=["1 shard", "3 shards", "2 threads"])
+def make(request, monkeypatch):
+    n_shards, threads = request.param
+    monkeypatch.setattr(module, "BLOCK", 64 if n_shards == 1 else 1 << 16)
+
+    def make(observations, radius):
+        return ShardedCells(cut(observations, n_shards, threads), radius, Workers(1))
+
+    return make
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_sums(make, shape):
+    cells_cases.check_sums(Case(make, shape, n=200), near=False)
+
+
+@pytest.mark.parametrize("negative", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_descent(make, shape, negative):
+    cells_cases.check_descent(Case(make, shape), negative=negative)
+
+
+@pytest.mark.parametrize("negative", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_refinement(make, shape, negative):
+    cells_cases.check_refinement(Case(make, shape, radius=0.7), negative=negative)
+
+
+def test_another_radius(make):
+    case, other = Case(make, (3, 4, 2)), Case(make, (3, 4, 2), radius=1.5)
+    case.cells.rescale(1.5)
+    assert case.cells.evaluate(case.words, 70, case.weights) == pytest.approx(other.totals)
+    assert case.cells.constant == pytest.approx(other.cells.constant)
+
+
+def test_samples_are_cells(make):
+    case = Case(make, (3, 4, 3), n=80)
+    found = case.cells.sample(25, np.random.default_rng(0))
+    assert isinstance(found, CpuCells)
+    coords = case.observations.coords
+    every = {cell: place for place, cell in enumerate(zip(*coords, strict=True))}
+    offsets = case.cells.offsets[:-1]
+    packed = found.packed
+    assert 10 < packed.n_cells <= 25
+    assert np.all(np.diff(packed.counts.astype(int)) <= 0)
+    places = [every[tuple(cell)] for cell in packed.rows.astype(int) - offsets]
+    assert len(set(places)) == packed.n_cells
+    np.testing.assert_array_equal(packed.targets, case.observations.means[places])
+    np.testing.assert_array_equal(packed.counts, case.observations.counts[places])
+    assert packed.shares.sum() == pytest.approx(1.0)
+
+
+def test_cells_are_not_fetched(make):
+    case = Case(make, (3, 4))
+    with pytest.raises(SettingError, match=r"not fetched for an exact oracle.*exact='off'"):
+        case.cells.iterate()
