@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+import os
+import re
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -28,6 +30,7 @@ __all__ = [
     "check_at_least",
     "check_cells",
     "check_coords",
+    "check_memory",
     "check_positive",
     "check_radius",
     "check_shape",
@@ -205,6 +208,33 @@ def check_radius(radius: Any) -> float:
             "(rescale the data)"
         )
     return number
+
+
+def check_memory(limit: int | str | None) -> int:
+    """Return a number of bytes, given as one, in words, or not at all.
+
+    Examples
+    --------
+    >>> check_memory("1.5 GiB"), check_memory("200MB"), check_memory(10**9)
+    (1610612736, 200000000, 1000000000)
+    """
+    if limit is None:
+        try:
+            return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+        except (AttributeError, ValueError):  # not on every system
+            return 4 << 30
+    found = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]i?)?B?\s*", str(limit), re.IGNORECASE)
+    try:
+        amount = float(found[1]) if found and not isinstance(limit, bool) else math.nan
+    except ValueError:
+        amount = math.nan
+    if not amount > 0.0:
+        raise SettingError(
+            f"memory_limit is {limit!r}; expected a number of bytes, or words like '4 GiB'"
+        )
+    unit = (found[2] or "").lower() if found else ""
+    base = 1024 if unit.endswith("i") else 1000
+    return int(amount * base ** " kmgt".index(unit[0] if unit else " "))
 
 
 def warn_above_radius(values: FloatArray, radius: float) -> None:

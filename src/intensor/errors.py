@@ -18,6 +18,7 @@
     │   └── UnknownVersionError          a version that is not in the table
     ├── MissingExtraError (ImportError)  an optional package that is not installed
     ├── DenseTooLargeError (MemoryError) a dense tensor that would not fit
+    ├── MemoryLimitError (MemoryError)   the data cannot be handled within the memory limit
     ├── DeviceError (RuntimeError)       a CUDA device was asked for and cannot be used
     │   └── DeviceMemoryError            it has too little memory
     ├── SolverUnavailableError (ImportError)  an optional solver that is missing or unlicensed
@@ -43,6 +44,7 @@ __all__ = [
     "IntensorError",
     "IntensorWarning",
     "LabelError",
+    "MemoryLimitError",
     "MissingExtraError",
     "ModelFileError",
     "NegativeValueError",
@@ -121,6 +123,10 @@ class MissingExtraError(IntensorError, ImportError):
 
 class DenseTooLargeError(IntensorError, MemoryError):
     """The dense tensor would not fit in memory."""
+
+
+class MemoryLimitError(IntensorError, MemoryError):
+    """The data cannot be handled within the memory limit."""
 
 
 class DeviceError(IntensorError, RuntimeError):

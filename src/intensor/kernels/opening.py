@@ -11,6 +11,7 @@ from intensor.kernels.base import Cells
 from intensor.kernels.cpu_cells import CpuCells
 from intensor.kernels.cuda.device import check_device
 from intensor.kernels.packed_cells import pack_cells
+from intensor.kernels.shards.cells import ShardedCells, ShardedObservations
 from intensor.kernels.threads import Workers
 
 __all__ = ["DEVICES", "Data", "on_device", "open_cells", "wants_device"]
@@ -57,6 +58,8 @@ def open_cells(data: Data, radius: float, workers: Workers, device: str = "cpu")
     """Return the cells of a problem in units of the radius, ready to be summed over."""
     if isinstance(data, Observations) and not wants_device(device, data.n):
         return CpuCells(pack_cells(data, radius), workers)
+    if isinstance(data, ShardedObservations):
+        return ShardedCells(data, radius, workers)
     from intensor.kernels.cuda.cells import CudaCells  # noqa: PLC0415  (imports numba.cuda)
     from intensor.kernels.cuda.observations import DeviceObservations, upload  # noqa: PLC0415
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sized
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor.budget import Budget, listen_for_interrupt
-from intensor.checks import warn_above_radius
+from intensor.checks import check_memory, check_shape, warn_above_radius
 from intensor.data.observations import Observations, observe
-from intensor.errors import SettingError
+from intensor.errors import CoordinateError, SettingError
 from intensor.kernels.opening import Data, on_device, wants_device
 from intensor.oracles.base import Oracle
 from intensor.oracles.cascade import NoSearch, exact_oracle
@@ -27,7 +29,7 @@ SEARCHED = 1 << 22
 
 
 def solve(
-    coords: ArrayLike,
+    coords: ArrayLike | PathLike[str],
     values: ArrayLike,
     *,
     shape: Iterable[int] | None = None,
@@ -41,6 +43,7 @@ def solve(
     threads: int | None = None,
     exact: str = "auto",
     device: str = "cpu",
+    memory_limit: int | str | None = None,
     allow_negative: bool = False,
     signed: bool = False,
     sample_weight: ArrayLike | None = None,
@@ -55,9 +58,11 @@ def solve(
     Parameters
     ----------
     coords
-        (n, p) integers counted from 0, a row per observation; cells may repeat.
+        (n, p) integers counted from 0, a row per observation; cells may repeat. Or the path of a
+        Parquet file, or of a folder of them, of any size: cells then stay on disk.
     values
-        (n,) the observed values, nonnegative.
+        (n,) the observed values, nonnegative. With a path, the name of their column; all others
+        are coordinates.
     shape
         Mode lengths; by default the smallest shape that holds the coordinates.
     radius
@@ -83,6 +88,9 @@ def solve(
         Where to sum over cells: "cpu", "cuda" (an NVIDIA device; needs ``intensor[gpu]``), or
         "auto" for the device where there is one and the data is large enough to gain from it.
         Arrays that lie on a device are left there; coordinates may then be a sequence of p arrays.
+    memory_limit
+        Bytes that a solve from files may use, as a number or like "4 GiB"; by default a quarter of
+        what the machine has.
     allow_negative
         Fit negative values too (the model stays nonnegative).
     signed
@@ -123,6 +131,10 @@ def solve(
     )
     if version != "fast" and (device == "cuda" or on_device(values)):
         raise SettingError(f'a CUDA device needs version="fast"; got version={version!r}')
+    if version != "fast" and isinstance(coords, (str, PathLike)):
+        raise SettingError(f'data in files needs version="fast"; got version={version!r}')
+    if isinstance(coords, (str, PathLike)) and sample_weight is not None:
+        raise SettingError("sample_weight needs coords and values in memory")
     if on_device(values) and sample_weight is not None:
         raise SettingError("sample_weight needs values in the memory of the host")
     recipe = find_version(version)
@@ -133,8 +145,10 @@ def solve(
     budget = Budget(settings.time_limit)
     words: dict[str, Any] = {"shape": shape, "allow_negative": allow_negative or signed}
     observations: Data
-    afar = on_device(values)
-    if afar or (sample_weight is None and wants_device(device, _count(values))):
+    if isinstance(coords, (str, PathLike)):
+        observations = _from_files(coords, values, memory_limit, settings, **words)
+        numbers = np.zeros(1)
+    elif on_device(values) or (sample_weight is None and wants_device(device, _count(values))):
         from intensor.kernels.cuda.observations import (  # noqa: PLC0415  (imports numba.cuda)
             observe_on_device,
         )
@@ -156,6 +170,40 @@ def solve(
             budget=budget,
             callback=callback,
         )
+
+
+def _from_files(
+    path: str | PathLike[str],
+    value: object,
+    memory_limit: int | str | None,
+    settings: Settings,
+    *,
+    shape: Iterable[int] | None,
+    allow_negative: bool,
+) -> Data:
+    """Collapse a Parquet dataset into shards on disk."""
+    from intensor.data.formats.dataset import open_dataset  # noqa: PLC0415  (imports pyarrow)
+    from intensor.kernels.shards.disk import observe_on_disk  # noqa: PLC0415
+
+    if not isinstance(value, str):
+        raise SettingError(
+            f"coords is the path {path!s}, so values must be the name of the column of values; "
+            f"got {type(value).__name__}"
+        )
+    dataset = open_dataset(Path(path), value)
+    lengths = None if shape is None else check_shape(shape)
+    if lengths is not None and len(lengths) != len(dataset.modes):
+        raise CoordinateError(
+            f"{path!s} has {len(dataset.modes)} column(s) of coordinates but shape {lengths} has "
+            f"{len(lengths)} mode(s)"
+        )
+    return observe_on_disk(
+        dataset,
+        shape=lengths,
+        allow_negative=allow_negative,
+        memory_limit=check_memory(memory_limit),
+        threads=settings.threads,
+    )
 
 
 def _count(values: ArrayLike) -> int:

@@ -8,6 +8,7 @@ from cells_cases import SHAPES, Case
 from intensor.data.observations import Observations
 from intensor.errors import SettingError
 from intensor.kernels.cpu_cells import CpuCells
+from intensor.kernels.shards import cells as cells_module
 from intensor.kernels.shards import shard as module
 from intensor.kernels.shards.cells import ShardedCells, ShardedObservations
 from intensor.kernels.shards.shard import make_shard
@@ -73,7 +74,7 @@ def make(request, monkeypatch):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_sums(make, shape):
-    cells_cases.check_sums(Case(make, shape, n=200), near=False)
+    cells_cases.check_sums(Case(make, shape, n=200))
 
 
 @pytest.mark.parametrize("negative", [False, True])
@@ -112,7 +113,14 @@ def test_samples_are_cells(make):
     assert packed.shares.sum() == pytest.approx(1.0)
 
 
-def test_cells_are_not_fetched(make):
+def test_few_cells_are_fetched_and_many_are_not(make, monkeypatch):
     case = Case(make, (3, 4))
-    with pytest.raises(SettingError, match=r"not fetched for an exact oracle.*exact='off'"):
+    found = case.cells._data.host()
+    for ours, theirs in zip(found.coords, case.observations.coords, strict=True):
+        assert ours.dtype == theirs.dtype
+        assert np.array_equal(ours, theirs)
+    assert np.array_equal(found.means, case.observations.means)
+    assert np.array_equal(found.counts, case.observations.counts)
+    monkeypatch.setattr(cells_module, "FETCHED", 5)
+    with pytest.raises(SettingError, match=r"too many to be fetched.*exact='off'"):
         case.cells.iterate()

@@ -13,12 +13,15 @@ from intensor.errors import SettingError
 from intensor.kernels.base import BoundSums
 from intensor.kernels.cpu_cells import CpuCells
 from intensor.kernels.descent import descend_by_mode
-from intensor.kernels.packed_cells import PackedCells, count_planes, distinct
+from intensor.kernels.packed_cells import PackedCells, count_planes, distinct, pack_cells
 from intensor.kernels.shards.shard import Exchange, Picked, State
 from intensor.kernels.threads import Workers
 from intensor.problem.vertex import mode_offsets
 
 __all__ = ["ShardedCells", "ShardedObservations", "Shards"]
+
+FETCHED = 1 << 22
+"""Cells up to which they are fetched for an exact oracle."""
 
 
 class Shards(Protocol):
@@ -67,10 +70,28 @@ class ShardedObservations:
         return sum(self.shards.sizes)
 
     def host(self) -> Observations:
-        """Refuse: there may be more cells than memory."""
-        raise SettingError(
-            "the cells are in shards and are not fetched for an exact oracle; use exact='off' or "
-            "'auto'"
+        """Fetch all cells, if there are few enough."""
+        if self.n_cells > FETCHED:
+            raise SettingError(
+                f"{self.n_cells} cells in shards are too many to be fetched for an exact oracle; "
+                "use exact='off' or 'auto'"
+            )
+        picked = self.shards.pick([np.arange(size) for size in self.shards.sizes])
+        offsets = mode_offsets(self.shape)
+        coords = np.concatenate([one.rows for one in picked]).astype(np.int64) - offsets[:-1]
+        counts = np.concatenate([one.counts.astype(np.int64) for one in picked])
+        order = np.lexsort(coords.T[::-1])
+        return Observations(
+            shape=self.shape,
+            coords=tuple(
+                coords[order, mode].astype(np.min_scalar_type(length - 1))
+                for mode, length in enumerate(self.shape)
+            ),
+            counts=counts[order].astype(np.min_scalar_type(int(counts.max()))),
+            means=np.concatenate([one.means for one in picked])[order],
+            n=self.n,
+            within=self.within,
+            mean_square=self.mean_square,
         )
 
 
@@ -181,9 +202,10 @@ class ShardedCells:
         self.constant /= factor**2
 
     def iterate(self) -> FloatArray:
-        """Refuse: there may be more cells than memory."""
-        self._data.host()
-        raise AssertionError
+        """Return the (u,) values of the evaluated sum, in the order of ``host``."""
+        here = CpuCells(pack_cells(self._data.host(), self._radius), self._workers)
+        here.evaluate(self._state.words, self._state.weights.size, self._state.weights)
+        return here.iterate()
 
     def sample(self, size: int, rng: np.random.Generator) -> CpuCells:
         """Return about ``size`` random cells as a problem of its own, in memory."""
