@@ -18,6 +18,8 @@
     │   └── UnknownVersionError          a version that is not in the table
     ├── MissingExtraError (ImportError)  an optional package that is not installed
     ├── DenseTooLargeError (MemoryError) a dense tensor that would not fit
+    ├── ClusterError (RuntimeError)      a Dask cluster that cannot be used
+    │   └── WorkerLostError              workers were lost with what cannot be loaded again
     ├── MemoryLimitError (MemoryError)   the data cannot be handled within the memory limit
     ├── DeviceError (RuntimeError)       a CUDA device was asked for and cannot be used
     │   └── DeviceMemoryError            it has too little memory
@@ -34,6 +36,7 @@ iterations, Ctrl-C) is not an error: it is the ``status`` of the result.
 from __future__ import annotations
 
 __all__ = [
+    "ClusterError",
     "CoordinateError",
     "DenseTooLargeError",
     "DeviceError",
@@ -58,6 +61,7 @@ __all__ = [
     "UnknownVersionError",
     "UnseenIndexError",
     "ValuesError",
+    "WorkerLostError",
 ]
 
 
@@ -123,6 +127,14 @@ class MissingExtraError(IntensorError, ImportError):
 
 class DenseTooLargeError(IntensorError, MemoryError):
     """The dense tensor would not fit in memory."""
+
+
+class ClusterError(IntensorError, RuntimeError):
+    """A Dask cluster cannot be used."""
+
+
+class WorkerLostError(ClusterError):
+    """Workers were lost, and what was lost with them cannot be had again."""
 
 
 class MemoryLimitError(IntensorError, MemoryError):

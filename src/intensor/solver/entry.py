@@ -10,8 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from intensor.arrays import Shape
 from intensor.budget import Budget, listen_for_interrupt
-from intensor.checks import check_memory, check_shape, warn_above_radius
+from intensor.checks import (
+    check_coords,
+    check_memory,
+    check_shape,
+    check_values,
+    warn_above_radius,
+)
 from intensor.data.observations import Observations, observe
 from intensor.errors import CoordinateError, SettingError
 from intensor.kernels.opening import Data, on_device, wants_device
@@ -44,6 +51,7 @@ def solve(
     exact: str = "auto",
     device: str = "cpu",
     memory_limit: int | str | None = None,
+    client: Any = None,
     allow_negative: bool = False,
     signed: bool = False,
     sample_weight: ArrayLike | None = None,
@@ -91,6 +99,10 @@ def solve(
     memory_limit
         Bytes that a solve from files may use, as a number or like "4 GiB"; by default a quarter of
         what the machine has.
+    client
+        A ``distributed.Client``: cells are spread over the workers of its cluster. Coordinates may
+        then also be a Dask DataFrame, with ``values`` the name of a column; a path must be one
+        that all workers can read.
     allow_negative
         Fit negative values too (the model stays nonnegative).
     signed
@@ -131,10 +143,13 @@ def solve(
     )
     if version != "fast" and (device == "cuda" or on_device(values)):
         raise SettingError(f'a CUDA device needs version="fast"; got version={version!r}')
-    if version != "fast" and isinstance(coords, (str, PathLike)):
-        raise SettingError(f'data in files needs version="fast"; got version={version!r}')
-    if isinstance(coords, (str, PathLike)) and sample_weight is not None:
-        raise SettingError("sample_weight needs coords and values in memory")
+    elsewhere = client is not None or isinstance(coords, (str, PathLike))
+    if version != "fast" and elsewhere:
+        raise SettingError(
+            f'data in files or on a cluster needs version="fast"; got version={version!r}'
+        )
+    if sample_weight is not None and elsewhere:
+        raise SettingError("sample_weight needs coords and values in memory, and no client")
     if on_device(values) and sample_weight is not None:
         raise SettingError("sample_weight needs values in the memory of the host")
     recipe = find_version(version)
@@ -145,7 +160,10 @@ def solve(
     budget = Budget(settings.time_limit)
     words: dict[str, Any] = {"shape": shape, "allow_negative": allow_negative or signed}
     observations: Data
-    if isinstance(coords, (str, PathLike)):
+    if client is not None:
+        observations = _from_cluster(client, coords, values, **words)
+        numbers = np.zeros(1)
+    elif isinstance(coords, (str, PathLike)):
         observations = _from_files(coords, values, memory_limit, settings, **words)
         numbers = np.zeros(1)
     elif on_device(values) or (sample_weight is None and wants_device(device, _count(values))):
@@ -185,25 +203,63 @@ def _from_files(
     from intensor.data.formats.dataset import open_dataset  # noqa: PLC0415  (imports pyarrow)
     from intensor.kernels.shards.disk import observe_on_disk  # noqa: PLC0415
 
-    if not isinstance(value, str):
-        raise SettingError(
-            f"coords is the path {path!s}, so values must be the name of the column of values; "
-            f"got {type(value).__name__}"
-        )
-    dataset = open_dataset(Path(path), value)
-    lengths = None if shape is None else check_shape(shape)
-    if lengths is not None and len(lengths) != len(dataset.modes):
-        raise CoordinateError(
-            f"{path!s} has {len(dataset.modes)} column(s) of coordinates but shape {lengths} has "
-            f"{len(lengths)} mode(s)"
-        )
+    dataset = open_dataset(Path(path), _column(value))
     return observe_on_disk(
         dataset,
-        shape=lengths,
+        shape=_lengths(shape, len(dataset.modes)),
         allow_negative=allow_negative,
         memory_limit=check_memory(memory_limit),
         threads=settings.threads,
     )
+
+
+def _from_cluster(
+    client: Any,
+    coords: Any,
+    values: Any,
+    *,
+    shape: Iterable[int] | None,
+    allow_negative: bool,
+) -> Data:
+    """Spread observations over the workers of a cluster."""
+    from intensor.data.formats.dataset import open_dataset  # noqa: PLC0415  (imports pyarrow)
+    from intensor.kernels.shards.distributed import observe_on_workers  # noqa: PLC0415
+
+    words: dict[str, Any] = {"allow_negative": allow_negative}
+    if isinstance(coords, (str, PathLike)):
+        dataset = open_dataset(Path(coords), _column(values))
+        shape = _lengths(shape, len(dataset.modes))
+        return observe_on_workers(client, dataset, shape=shape, **words)
+    if hasattr(coords, "to_delayed"):
+        value = _column(values)
+        if value not in coords.columns:
+            raise SettingError(f"the DataFrame has no column {value!r}")
+        shape = _lengths(shape, len(coords.columns) - 1)
+        return observe_on_workers(client, coords, shape=shape, value=value, **words)
+    cells, lengths = check_coords(coords, shape)
+    numbers = check_values(values, cells.shape[0], allow_negative=allow_negative)
+    return observe_on_workers(client, (cells, numbers), shape=lengths, **words)
+
+
+def _column(value: object) -> str:
+    """Return the name of the column of values."""
+    if not isinstance(value, str):
+        raise SettingError(
+            "coords is a dataset, so values must be the name of the column of values; "
+            f"got {type(value).__name__}"
+        )
+    return value
+
+
+def _lengths(shape: Iterable[int] | None, n_modes: int) -> Shape | None:
+    """Return the mode lengths if they are known."""
+    lengths = None if shape is None else check_shape(shape)
+    if lengths is not None and len(lengths) != n_modes:
+        raise CoordinateError(
+            f"there are {n_modes} column(s) of coordinates but shape {lengths} has "
+            f"{len(lengths)} mode(s)"
+        )
+    return lengths
 
 
 def _count(values: ArrayLike) -> int:

@@ -143,7 +143,7 @@ def test_calls_that_make_no_sense(tmp_path):
     path = stored(tmp_path / "data", data, n_files=1)
     with pytest.raises(SettingError, match=r"values must be the name of the column.*got list"):
         intensor.solve(path, [1.0], radius=1.0)
-    with pytest.raises(SettingError, match='files needs version="fast"; got version=8'):
+    with pytest.raises(SettingError, match='needs version="fast"; got version=8'):
         intensor.solve(path, "value", radius=1.0, version=8)
     with pytest.raises(SettingError, match="sample_weight needs coords"):
         intensor.solve(path, "value", radius=1.0, sample_weight=[1.0])

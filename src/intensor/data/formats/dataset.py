@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -72,6 +73,25 @@ class Dataset:
                     first += batch.num_rows
         except BROKEN as problem:
             raise _broken(file, problem) from None
+
+    def check_frame(
+        self, frame: Any, *, shape: Shape | None = None, allow_negative: bool = False
+    ) -> Batch:
+        """Return the rows of a pandas DataFrame with these columns, checked."""
+        columns = [*self.modes, self.value]
+        table = pa.Table.from_pandas(frame[columns], preserve_index=False).combine_chunks()
+        batches = table.to_batches()
+        if not batches:
+            return Batch(coords=np.empty((0, len(self.modes)), dtype=np.int64), values=np.empty(0))
+        place = Path("partition")
+        for name in self.modes:
+            kind = table.schema.field(name).type
+            if not pa.types.is_integer(kind):
+                raise FileFormatError(
+                    f"{place}: column {name!r} is {kind}; expected whole numbers counted from 0 "
+                    "(number labels first)"
+                )
+        return self._checked(place, batches[0], 0, shape, allow_negative)
 
     def _checked(
         self,

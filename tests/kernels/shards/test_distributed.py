@@ -1,0 +1,159 @@
+"""Shards on a Dask cluster: the same answers, little traffic, and workers that die."""
+
+import os
+import signal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import intensor
+from intensor.errors import ClusterError, CoordinateError, SettingError, WorkerLostError
+
+distributed = pytest.importorskip("distributed")
+shards_there = pytest.importorskip("intensor.kernels.shards.distributed")
+pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask's own
+
+
+def cluster(n_workers, *, processes=False):
+    return distributed.LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=1,
+        processes=processes,
+        dashboard_address=None,
+        silence_logs=50,
+    )
+
+
+@pytest.fixture(scope="module", params=[1, 2, 4])
+def client(request):
+    with cluster(request.param) as there, distributed.Client(there) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def two():
+    with cluster(2) as there, distributed.Client(there) as client:
+        yield client
+
+
+def stored(folder, data, n_files=3):
+    folder.mkdir()
+    for place, rows in enumerate(np.array_split(np.arange(len(data.values)), n_files)):
+        columns = {f"mode{mode}": data.coords[rows, mode] for mode in range(data.coords.shape[1])}
+        table = pa.table({**columns, "value": data.values[rows]})
+        parquet.write_table(table, folder / f"part-{place}.parquet")
+    return folder
+
+
+def check(there, here, data):
+    assert there.status is here.status is intensor.Status.OPTIMAL
+    assert there.objective == pytest.approx(here.objective, rel=1e-9, abs=1e-9)
+    assert intensor.verify(there, data.coords, data.values).ok
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_the_same_answer_as_from_memory(client, tmp_path, noise):
+    data = intensor.planted((6, 5, 4), 300, noise=noise)
+    words = {"shape": data.shape, "radius": 1.0, "rtol": 1e-6 if noise else 1e-12}
+    here = intensor.solve(data.coords, data.values, **words)
+    check(intensor.solve(data.coords, data.values, client=client, **words), here, data)
+    path = stored(tmp_path / "data", data)
+    check(intensor.solve(path, "value", client=client, **words), here, data)
+
+
+def test_a_data_frame(two):
+    frames = pytest.importorskip("dask.dataframe")
+    pandas = pytest.importorskip("pandas")
+    data = intensor.planted((6, 5, 4), 300)
+    columns = {name: data.coords[:, mode] for mode, name in enumerate("abc")}
+    frame = frames.from_pandas(pandas.DataFrame({**columns, "v": data.values}), npartitions=3)
+    there = intensor.solve(frame, "v", radius=1.0, rtol=1e-12, client=two)
+    here = intensor.solve(data.coords, data.values, radius=1.0, rtol=1e-12)
+    check(there, here, data)
+    with pytest.raises(SettingError, match="no column 'w'"):
+        intensor.solve(frame, "w", radius=1.0, client=two)
+
+
+def test_a_cell_on_two_files_is_one_cell(two, tmp_path):
+    # Its variance is part of the constant, which only a merged cell tells.
+    data = intensor.planted((3, 3), 40, noise=0.2)
+    path = stored(tmp_path / "data", data, n_files=4)
+    words = {"radius": 1.0, "tol": 1e-6, "exact": "off"}
+    here = intensor.solve(data.coords, data.values, **words)
+    there = intensor.solve(path, "value", client=two, **words)
+    assert there.objective == pytest.approx(here.objective, rel=1e-9)
+    assert there.bound == pytest.approx(here.bound, rel=1e-9)
+    assert there.bound > 0.0
+
+
+def test_more_workers_than_cells(client):
+    result = intensor.solve([[0, 0], [0, 0]], [1.0, 1.0], radius=2.0, client=client)
+    assert result.status is intensor.Status.OPTIMAL
+    assert result.objective <= 1e-6
+
+
+def test_bad_rows_are_named(two, tmp_path):
+    data = intensor.planted((6, 5, 4), 100)
+    path = stored(tmp_path / "data", data)
+    with pytest.raises(CoordinateError, match=r"part-\d\.parquet, row \d+: 'mode1' is"):
+        intensor.solve(path, "value", radius=1.0, shape=(6, 2, 4), client=two)
+
+
+def test_no_workers():
+    said = pytest.raises(ClusterError, match="no workers; start some")
+    with cluster(0) as there, distributed.Client(there) as client, said:
+        intensor.solve([[0, 0]], [1.0], radius=1.0, client=client)
+
+
+def kill_one(client):
+    (first, *_) = client.scheduler_info()["workers"]
+    pid = client.run(os.getpid, workers=[first])[first]
+    os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("source", ["files", "memory"])
+def test_a_killed_worker_costs_nothing_but_time(tmp_path, source):
+    data = intensor.planted((7, 6, 5), 400, noise=0.1)
+    words = {"shape": data.shape, "radius": 1.0, "exact": "off", "max_iterations": 12}
+    here = intensor.solve(data.coords, data.values, **words)
+    given = (data.coords, data.values)
+    if source == "files":
+        given = (stored(tmp_path / "data", data), "value")
+    with cluster(2, processes=True) as there, distributed.Client(there) as client:
+        killed = []
+
+        def kill(progress):
+            if progress.iteration in (3, 8):
+                kill_one(client)
+                killed.append(progress.iteration)
+
+        found = intensor.solve(*given, client=client, callback=kill, **words)
+    assert killed == [3, 8]
+    assert found.status is here.status
+    assert found.objective == pytest.approx(here.objective, rel=1e-9)
+
+
+def test_what_cannot_be_loaded_again_is_said(two):
+    class Gone:
+        status = "lost"
+
+    shards = shards_there.DaskShards(two, [Gone()], (1,))
+    with pytest.raises(WorkerLostError, match="cannot be loaded again; give a Parquet dataset"):
+        shards.ask("evaluate", None)
+
+
+def test_rounds_that_never_succeed_end(two):
+    class Fine:
+        status = "finished"
+
+    tried = []
+
+    def broken():
+        tried.append(1)
+        raise distributed.KilledWorker("task", "worker", 3)
+
+    with pytest.raises(WorkerLostError, match="lost in each of"):
+        shards_there.DaskShards(two, [Fine()], (1,))._gather(broken)
+    assert len(tried) == shards_there.ATTEMPTS
