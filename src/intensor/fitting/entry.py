@@ -50,10 +50,8 @@ BRIEFLY = 0.02
 FOREMOST, CLEARLY = 2, 1.1
 """Scales that are walked after all were looked at, and how many times the least error is so much
 worse that a scale is not."""
-WALKING, APPROACHING, AVERAGING = 0.5, 0.25, 0.3
+WALKING, APPROACHING, AVERAGING = 0.5, 0.4, 0.3
 """Shares of the time that is left: for the radius, then the gap, then what averaging gains."""
-APPROACHING_KRIGED = 0.4
-"""Share for the gap where the remainder is kriged: the last fit goes on from what was found."""
 KRIGING = 0.2
 """Share of the time for the fit that is kept for kriging at most."""
 Watch = Callable[[str, Progress], bool | None]
@@ -201,9 +199,7 @@ class _Fitting:
                     options,
                     validation.path,
                     models,
-                    budget=self._part(
-                        APPROACHING if validation.path.remainder == "none" else APPROACHING_KRIGED
-                    ),
+                    budget=self._part(APPROACHING),
                     watch=self._watch_path(scale),
                 ),
             )
