@@ -26,7 +26,7 @@ def cluster(n_workers, *, processes=False):
     )
 
 
-@pytest.fixture(scope="module", params=[1, 2, 4])
+@pytest.fixture(scope="module", params=[1, 4])
 def client(request):
     with cluster(request.param) as there, distributed.Client(there) as client:
         yield client
@@ -47,20 +47,32 @@ def stored(folder, data, n_files=3):
     return folder
 
 
-def check(there, here, data):
-    assert there.status is here.status is intensor.Status.OPTIMAL
-    assert there.objective == pytest.approx(here.objective, rel=1e-9, abs=1e-9)
-    assert intensor.verify(there, data.coords, data.values).ok
+FEW = {"radius": 1.0, "rtol": 1e-12, "exact": "off", "max_iterations": 6}
+"""Rounds are slow: a few of them show whether they are right."""
+
+
+def check(there, here):
+    assert there.status is here.status
+    assert there.objective == pytest.approx(here.objective, rel=1e-9)
+    assert there.counters == here.counters
+    assert np.array_equal(there.model.vertices.flags(), here.model.vertices.flags())
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_the_same_answer_as_from_memory(client, tmp_path, noise):
     data = intensor.planted((6, 5, 4), 300, noise=noise)
-    words = {"shape": data.shape, "radius": 1.0, "rtol": 1e-6 if noise else 1e-12}
+    words = {"shape": data.shape, **FEW}
     here = intensor.solve(data.coords, data.values, **words)
-    check(intensor.solve(data.coords, data.values, client=client, **words), here, data)
+    check(intensor.solve(data.coords, data.values, client=client, **words), here)
     path = stored(tmp_path / "data", data)
-    check(intensor.solve(path, "value", client=client, **words), here, data)
+    check(intensor.solve(path, "value", client=client, **words), here)
+
+
+def test_a_proof_for_cells_that_are_fetched(two):
+    data = intensor.planted((3, 3, 2), 30, noise=0.1)
+    result = intensor.solve(data.coords, data.values, radius=1.0, tol=1e-3, client=two)
+    assert result.status is intensor.Status.OPTIMAL
+    assert intensor.verify(result, data.coords, data.values).ok
 
 
 def test_a_data_frame(two):
@@ -69,9 +81,8 @@ def test_a_data_frame(two):
     data = intensor.planted((6, 5, 4), 300)
     columns = {name: data.coords[:, mode] for mode, name in enumerate("abc")}
     frame = frames.from_pandas(pandas.DataFrame({**columns, "v": data.values}), npartitions=3)
-    there = intensor.solve(frame, "v", radius=1.0, rtol=1e-12, client=two)
-    here = intensor.solve(data.coords, data.values, radius=1.0, rtol=1e-12)
-    check(there, here, data)
+    there = intensor.solve(frame, "v", client=two, **FEW)
+    check(there, intensor.solve(data.coords, data.values, **FEW))
     with pytest.raises(SettingError, match="no column 'w'"):
         intensor.solve(frame, "w", radius=1.0, client=two)
 
@@ -80,10 +91,9 @@ def test_a_cell_on_two_files_is_one_cell(two, tmp_path):
     # Its variance is part of the constant, which only a merged cell tells.
     data = intensor.planted((3, 3), 40, noise=0.2)
     path = stored(tmp_path / "data", data, n_files=4)
-    words = {"radius": 1.0, "tol": 1e-6, "exact": "off"}
-    here = intensor.solve(data.coords, data.values, **words)
-    there = intensor.solve(path, "value", client=two, **words)
-    assert there.objective == pytest.approx(here.objective, rel=1e-9)
+    here = intensor.solve(data.coords, data.values, **FEW)
+    there = intensor.solve(path, "value", client=two, **FEW)
+    check(there, here)
     assert there.bound == pytest.approx(here.bound, rel=1e-9)
     assert there.bound > 0.0
 
@@ -116,7 +126,7 @@ def kill_one(client):
 @pytest.mark.parametrize("source", ["files", "memory"])
 def test_a_killed_worker_costs_nothing_but_time(tmp_path, source):
     data = intensor.planted((7, 6, 5), 400, noise=0.1)
-    words = {"shape": data.shape, "radius": 1.0, "exact": "off", "max_iterations": 12}
+    words = {"shape": data.shape, **FEW, "max_iterations": 12}
     here = intensor.solve(data.coords, data.values, **words)
     given = (data.coords, data.values)
     if source == "files":
