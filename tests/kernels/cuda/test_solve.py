@@ -6,7 +6,8 @@ import pytest
 import intensor
 from intensor.errors import RadiusWarning, SettingError
 from intensor.kernels.cuda.observations import observe_on_device
-from intensor.solver import entry
+from intensor.solver import entry, fast
+from intensor.solver.pricing import Effort
 
 CELLS = np.argwhere(np.ones((3, 3, 2)))
 SOLVES = [
@@ -14,6 +15,12 @@ SOLVES = [
     ((4, 3, 3), 40, 0.1, {"exact": "off"}),
     ((3, 3, 2), 30, 0.1, {"signed": True, "exact": "off"}),
 ]
+
+
+@pytest.fixture(autouse=True)
+def _lightly(monkeypatch):
+    """Look for vertices with a few short descents, on host and device: the simulator is slow."""
+    monkeypatch.setattr(fast, "FEW_CELLS", (Effort(1, 8, 2, 6), Effort(1, 16, 4, 8)))
 
 
 @pytest.mark.parametrize(("shape", "n", "noise", "words"), SOLVES)
