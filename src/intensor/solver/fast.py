@@ -37,7 +37,7 @@ PROVABLE, UNPROVABLE = 0.25, 0.8
 that must bridge the rest, nearly up to it when none can."""
 FALLING = 0.01
 """Share of the tolerance that the objective must fall by for a vertex to be exchanged."""
-MOST_REFINED = 256
+MOST_REFINED = 64
 """Vertices in use above which none are exchanged: so many follow noise."""
 POOL = 64
 """Vertices that an exact call may bring."""
