@@ -6,8 +6,5 @@ runs them on a device.
 """
 
 import os
-import sys
-from pathlib import Path
 
 os.environ.setdefault("NUMBA_ENABLE_CUDASIM", "1")
-sys.path.insert(0, str(Path(__file__).parent / "kernels"))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from intensor.arrays import AnyArray, Shape
 from intensor.problem.vertex import mode_offsets
 
-__all__ = ["cell_matrix", "positions"]
+__all__ = ["cell_matrix", "position_type", "positions"]
 
 
 def cell_matrix(coords: Sequence[AnyArray], shape: Shape) -> AnyArray:
@@ -18,6 +19,11 @@ def cell_matrix(coords: Sequence[AnyArray], shape: Shape) -> AnyArray:
     for mode, column in enumerate(coords):
         cells[:, mode] = column
     return cells
+
+
+def position_type(shape: Shape) -> np.dtype[Any]:
+    """Return the smallest unsigned type that holds every position in the flags."""
+    return np.min_scalar_type(sum(shape) - 1)
 
 
 def positions(coords: Sequence[AnyArray], shape: Shape) -> AnyArray:
@@ -29,8 +35,7 @@ def positions(coords: Sequence[AnyArray], shape: Shape) -> AnyArray:
         One array of u indices per mode.
     """
     offsets = mode_offsets(shape)
-    kind = np.min_scalar_type(int(offsets[-1]) - 1)
-    rows = np.empty((coords[0].shape[0], len(shape)), dtype=kind)
+    rows = np.empty((coords[0].shape[0], len(shape)), dtype=position_type(shape))
     for mode, column in enumerate(coords):
         np.add(column, offsets[mode], out=rows[:, mode], casting="unsafe")
     return rows

@@ -11,7 +11,7 @@ from intensor.data.observations import Observations
 from intensor.kernels.layout import positions
 from intensor.problem.vertex import mode_offsets
 
-__all__ = ["PackedCells", "count_planes", "distinct", "pack_cells"]
+__all__ = ["PackedCells", "count_planes", "distinct", "pack_cells", "pack_sample"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,19 +71,15 @@ class PackedCells:
     def sample(self, size: int, rng: np.random.Generator) -> PackedCells:
         """Return about ``size`` random cells as a problem of its own (repeats count once)."""
         chosen = distinct(rng.integers(0, self.n_cells, size=size))
-        counts, shares = self.counts[chosen], self.shares[chosen]
-        return PackedCells(
+        packed = pack_sample(
             shape=self.shape,
             rows=self.rows[chosen],
-            offsets=self.offsets,
             targets=self.targets[chosen],
-            shares=shares / shares.sum() if self.weighted else counts / float(counts.sum()),
-            counts=counts,
-            extra=count_planes(counts),
-            weighted=self.weighted,
+            counts=self.counts[chosen],
+            shares=self.shares[chosen] if self.weighted else None,
             constant=self.constant,
-            order=self.order[chosen],
         )
+        return replace(packed, order=self.order[chosen])
 
 
 def pack_cells(observations: Observations, radius: float) -> PackedCells:
@@ -102,6 +98,40 @@ def pack_cells(observations: Observations, radius: float) -> PackedCells:
         weighted=observations.shares is not None,
         constant=observations.within / radius**2,
         order=order,
+    )
+
+
+def pack_sample(
+    *,
+    shape: Shape,
+    rows: AnyArray,
+    targets: FloatArray,
+    counts: AnyArray,
+    shares: FloatArray | None,
+    constant: float,
+) -> PackedCells:
+    """Return some cells as a problem of its own.
+
+    Parameters
+    ----------
+    rows, targets
+        (m, p) positions and (m,) targets of the cells.
+    counts
+        (m,) how often each was observed, falling.
+    shares
+        (m,) how much each counts, where that is something else; they need not sum to 1.
+    """
+    return PackedCells(
+        shape=shape,
+        rows=rows,
+        offsets=mode_offsets(shape),
+        targets=targets,
+        shares=counts / float(counts.sum()) if shares is None else shares / shares.sum(),
+        counts=counts,
+        extra=count_planes(counts),
+        weighted=shares is not None,
+        constant=constant,
+        order=np.arange(targets.size),
     )
 
 

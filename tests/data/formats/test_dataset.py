@@ -75,8 +75,14 @@ def test_bad_columns_are_refused(tmp_path, columns, error, words):
 
 
 BAD_ROWS = [
-    (changed(user=[0, -1, 2]), None, CoordinateError, "row 2: 'user' is -1; .*at least 0"),
+    (
+        changed(user=[0, -1, 2]),
+        None,
+        CoordinateError,
+        "row 2: 'user' is -1; .*from 0 to 2147",
+    ),
     (changed(item=[0, 1, 9]), (4, 4), CoordinateError, "row 3: 'item' is 9; .*from 0 to 3"),
+    (changed(item=[0, 2**32 + 1, 1]), None, CoordinateError, "row 2: 'item' is 4294967297"),
     (changed(item=[0, None, 1]), None, CoordinateError, "row 2: 'item' is empty"),
     (changed(rating=[1.0, None, 2.0]), None, ValuesError, "row 2: 'rating' is nan"),
     (changed(rating=[1.0, 2.0, np.inf]), None, ValuesError, "row 3: 'rating' is inf"),

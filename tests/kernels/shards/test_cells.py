@@ -1,10 +1,10 @@
 """Cells in shards against dense matrices, and against cells in memory."""
 
-import cells_cases
 import numpy as np
 import pytest
-from cells_cases import SHAPES, Case
 
+import cells_cases
+from cells_cases import SHAPES, Case
 from intensor.data.observations import Observations
 from intensor.errors import SettingError
 from intensor.kernels.cpu_cells import CpuCells
@@ -16,18 +16,16 @@ from intensor.kernels.threads import Workers
 
 
 class MemoryShards:
-    """Shards in memory, which remember what was asked."""
+    """Shards in memory."""
 
     def __init__(self, shards, threads=1):
         self.shards, self.workers = shards, Workers(threads)
-        self.asked = []
 
     @property
     def sizes(self):
         return tuple(shard.n_cells for shard in self.shards)
 
     def ask(self, what, *arguments, **words):
-        self.asked.append(what)
         return [
             getattr(shard, what)(*arguments, workers=self.workers, **words) for shard in self.shards
         ]

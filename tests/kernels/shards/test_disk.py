@@ -1,4 +1,4 @@
-"""Shards on disk: the same answers as from memory, in bounded memory, and no file left."""
+"""Shards on disk: the same answers as from memory, and no file left."""
 
 import gc
 

@@ -12,6 +12,8 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from intensor.arrays import FloatArray, IndexArray, Shape
+from intensor.checks import MOST_INDICES
+from intensor.data.formats.parquet import BROKEN, broken
 from intensor.errors import (
     CoordinateError,
     EmptyDataError,
@@ -25,8 +27,6 @@ __all__ = ["Batch", "Dataset", "open_dataset"]
 
 ROWS = 1 << 20
 """Rows of a batch."""
-BROKEN = (pa.ArrowException, OSError, UnicodeDecodeError)
-"""What pyarrow raises on damaged files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -72,7 +72,7 @@ class Dataset:
                     yield self._checked(file, batch, first, shape, allow_negative)
                     first += batch.num_rows
         except BROKEN as problem:
-            raise _broken(file, problem) from None
+            raise broken(file, problem) from None
 
     def check_frame(
         self, frame: Any, *, shape: Shape | None = None, allow_negative: bool = False
@@ -108,13 +108,11 @@ class Dataset:
                 row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
                 raise _bad(file, first + row, f"{name!r} is empty", CoordinateError)
             coords[:, mode] = column.to_numpy(zero_copy_only=False)
-            wrong = coords[:, mode] < 0
-            if shape is not None:
-                wrong |= coords[:, mode] >= shape[mode]
+            length = MOST_INDICES if shape is None else shape[mode]
+            wrong = (coords[:, mode] < 0) | (coords[:, mode] >= length)
             if wrong.any():
                 row = int(np.argmax(wrong))
-                allowed = "at least 0" if shape is None else f"from 0 to {shape[mode] - 1}"
-                words = f"{name!r} is {coords[row, mode]}; expected an index {allowed}"
+                words = f"{name!r} is {coords[row, mode]}; expected an index from 0 to {length - 1}"
                 raise _bad(file, first + row, words, CoordinateError)
         values = batch.column(self.value).cast(pa.float64(), safe=False)
         numbers: FloatArray = values.fill_null(float("nan")).to_numpy(zero_copy_only=False)
@@ -163,7 +161,7 @@ def _columns(file: Path, value: str) -> dict[str, pa.DataType]:
     try:
         schema = parquet.read_schema(file)
     except BROKEN as problem:
-        raise _broken(file, problem) from None
+        raise broken(file, problem) from None
     columns = {field.name: field.type for field in schema}
     if value not in columns:
         raise FileFormatError(
@@ -187,13 +185,8 @@ def _count(file: Path) -> int:
     try:
         return int(parquet.read_metadata(file).num_rows)
     except BROKEN as problem:
-        raise _broken(file, problem) from None
+        raise broken(file, problem) from None
 
 
 def _bad(file: Path, row: int, words: str, error: type[InputError]) -> InputError:
     return error(f"{file}, row {row + 1}: {words}")
-
-
-def _broken(file: Path, problem: BaseException) -> FileFormatError:
-    words = " ".join(str(problem).split())[:200]
-    return FileFormatError(f"{file}: cannot be read as a Parquet file ({words})")

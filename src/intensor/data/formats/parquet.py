@@ -16,7 +16,7 @@ from intensor.data.labels import Labels
 from intensor.data.table import Table
 from intensor.errors import EmptyDataError, FileFormatError
 
-__all__ = ["read", "read_cells"]
+__all__ = ["BROKEN", "broken", "read", "read_cells"]
 
 ROWS = 1 << 17
 """Rows of a batch."""
@@ -58,7 +58,7 @@ def _columns(path: Any) -> dict[str, pa.Field]:
     try:
         schema = parquet.read_schema(path)
     except BROKEN as problem:
-        raise _broken(path, problem) from None
+        raise broken(path, problem) from None
     fields = [field for field in schema if not field.name.startswith(INDEX)]
     names = [field.name.strip() for field in fields]
     check_unique(path, names)
@@ -107,7 +107,7 @@ def _collect(
     except BadRow as problem:
         raise problem.error(f"{path}, row {problem.row + 1}: {problem.problem}") from None
     except BROKEN as problem:
-        raise _broken(path, problem) from None
+        raise broken(path, problem) from None
     if n_rows == 0:
         raise EmptyDataError(f"{path}: has columns but no rows")
     return labels, numbers
@@ -122,6 +122,7 @@ def _batches(path: Any, fields: list[pa.Field]) -> Iterator[pa.RecordBatch]:
             yield chosen
 
 
-def _broken(path: Any, problem: BaseException) -> FileFormatError:
+def broken(path: Any, problem: BaseException) -> FileFormatError:
+    """Return the error that says what pyarrow said of a damaged file."""
     words = " ".join(str(problem).split())[:200]
     return FileFormatError(f"{path}: cannot be read as a Parquet file ({words})")

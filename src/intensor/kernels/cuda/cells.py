@@ -16,7 +16,7 @@ from intensor.kernels.cuda.device import array_module, check_room, to_host
 from intensor.kernels.cuda.observations import DeviceObservations
 from intensor.kernels.cuda.sums import TILE, grid_of
 from intensor.kernels.lanes import still_falling
-from intensor.kernels.packed_cells import PackedCells, count_planes, distinct
+from intensor.kernels.packed_cells import distinct, pack_sample
 from intensor.kernels.threads import Workers
 from intensor.problem.vertex import mode_offsets
 
@@ -240,37 +240,28 @@ class CudaCells:
         xp, data = self._xp, self._data
         chosen = distinct(rng.integers(0, self.n_cells, size=size))
         places = xp.asarray(self._places(chosen))
-        one = self._step == 0 or data.counts.size == 1
-        counts = xp.ones(1, dtype=np.uint8) if one else data.counts[places]
-        n = chosen.size if one else int(counts.sum())
-        shares = None
-        if data.shares is not None:
-            shares = data.shares[places]
-            shares /= shares.sum()
+        shares = None if data.shares is None else data.shares[places]
+        once = data.counts.size < self.n_cells
         if chosen.size > ON_HOST:
+            counts = data.counts if once else data.counts[places]
             part = DeviceObservations(
                 shape=data.shape,
                 rows=xp.ascontiguousarray(data.rows[:, places]),
                 counts=counts,
                 means=data.means[places],
-                n=n,
+                n=chosen.size if once else int(counts.sum()),
                 within=data.within,
                 mean_square=data.mean_square,
-                shares=shares,
+                shares=None if shares is None else shares / shares.sum(),
             )
             return CudaCells(part, self._radius, self._workers)
-        numbers = np.ones(chosen.size, dtype=np.uint8) if one else to_host(counts)
-        packed = PackedCells(
+        packed = pack_sample(
             shape=data.shape,
             rows=np.ascontiguousarray(to_host(data.rows[:, places]).T),
-            offsets=self.offsets,
             targets=to_host(self._targets[places]),
-            shares=numbers / float(n) if shares is None else to_host(shares),
-            counts=numbers,
-            extra=count_planes(numbers),
-            weighted=shares is not None,
+            counts=np.ones(chosen.size, dtype=np.uint8) if once else to_host(data.counts[places]),
+            shares=None if shares is None else to_host(shares),
             constant=self.constant,
-            order=np.arange(chosen.size),
         )
         return CpuCells(packed, self._workers)
 

@@ -16,10 +16,11 @@ from intensor.errors import CoordinateError, NegativeValueError, SettingError, V
 from intensor.kernels.cuda.collapse import collapse_cells, fold_keys, group, spread_keys
 from intensor.kernels.cuda.device import array_module, check_device, check_room, to_host
 from intensor.kernels.cuda.sums import TILE, grid_of
+from intensor.kernels.layout import position_type, positions
 from intensor.kernels.opening import on_device
 from intensor.problem.vertex import mode_offsets
 
-__all__ = ["DeviceObservations", "observe_on_device", "position_kind", "upload"]
+__all__ = ["DeviceObservations", "observe_on_device", "upload"]
 
 SETTING_UP = 40
 """Bytes on the device that an observation takes while cells are being collapsed, next to the
@@ -86,15 +87,10 @@ class DeviceObservations:
 def upload(observations: Observations) -> DeviceObservations:
     """Copy collapsed observations to the device."""
     xp = array_module()
-    offsets = mode_offsets(observations.shape)
-    kind = position_kind(observations.shape)
-    rows = xp.empty((len(observations.shape), observations.n_cells), dtype=kind)
-    for mode, column in enumerate(observations.coords):
-        rows[mode] = xp.asarray((column.astype(np.int64) + offsets[mode]).astype(kind))
     repeated = int(observations.counts.max()) > 1
     return DeviceObservations(
         shape=observations.shape,
-        rows=rows,
+        rows=xp.asarray(np.ascontiguousarray(positions(observations.coords, observations.shape).T)),
         counts=xp.asarray(observations.counts if repeated else np.ones(1, dtype=np.uint8)),
         means=xp.asarray(observations.means),
         n=observations.n,
@@ -141,7 +137,7 @@ def observe_on_device(
     order, starts = group(keys, math.prod(lengths), xp)
     u = int(starts.size)
     offsets = mode_offsets(lengths)
-    rows = xp.empty((len(lengths), u), dtype=position_kind(lengths))
+    rows = xp.empty((len(lengths), u), dtype=position_type(lengths))
     spread_keys[grid_of(u), TILE](keys, starts, xp.asarray(lengths), xp.asarray(offsets[:-1]), rows)
     del keys
     most = int(xp.diff(starts, append=xp.asarray([n])).max())
@@ -159,11 +155,6 @@ def observe_on_device(
         within=within / n,
         mean_square=square / n,
     )
-
-
-def position_kind(shape: Shape) -> Any:
-    """Return the smallest unsigned type that holds every position in the flags."""
-    return np.min_scalar_type(sum(shape) - 1)
 
 
 def _columns(coords: Any, xp: Any) -> tuple[AnyArray, ...]:

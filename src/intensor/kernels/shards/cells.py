@@ -13,7 +13,7 @@ from intensor.errors import SettingError
 from intensor.kernels.base import BoundSums
 from intensor.kernels.cpu_cells import CpuCells
 from intensor.kernels.descent import descend_by_mode
-from intensor.kernels.packed_cells import PackedCells, count_planes, distinct, pack_cells
+from intensor.kernels.packed_cells import distinct, pack_cells, pack_sample
 from intensor.kernels.shards.shard import Exchange, Picked, State
 from intensor.kernels.threads import Workers
 from intensor.problem.vertex import mode_offsets
@@ -219,18 +219,13 @@ class ShardedCells:
         picked = self._data.shards.pick(places)
         counts = np.concatenate([one.counts.astype(np.int64) for one in picked])
         order = np.argsort(-counts, kind="stable")
-        counts = counts[order]
-        packed = PackedCells(
+        packed = pack_sample(
             shape=self.shape,
-            rows=np.ascontiguousarray(np.concatenate([one.rows for one in picked])[order]),
-            offsets=self.offsets,
+            rows=np.concatenate([one.rows for one in picked])[order],
             targets=np.concatenate([one.means for one in picked])[order] / self._radius,
-            shares=counts / float(counts.sum()),
-            counts=counts.astype(np.min_scalar_type(int(counts.max()))),
-            extra=count_planes(counts),
-            weighted=False,
+            counts=counts[order].astype(np.min_scalar_type(int(counts.max()))),
+            shares=None,
             constant=self.constant,
-            order=np.arange(counts.size),
         )
         return CpuCells(packed, self._workers)
 

@@ -17,7 +17,8 @@ from distributed import CancelledError, Client, KilledWorker
 
 from intensor.arrays import FloatArray, IndexArray, Shape
 from intensor.data.formats.dataset import Batch, Dataset
-from intensor.errors import ClusterError, WorkerLostError
+from intensor.errors import ClusterError, EmptyDataError, WorkerLostError
+from intensor.kernels.layout import position_type
 from intensor.kernels.shards.cells import ShardedObservations
 from intensor.kernels.shards.partition import Totals, bucket_of, collapse
 from intensor.kernels.shards.shard import Picked, Shard
@@ -203,6 +204,8 @@ def _finish(
     """Learn what the shards hold."""
     described = client.gather(client.map(_describe, made, pure=False))
     totals = sum((one for _, one in described[1:]), described[0][1])
+    if totals.n == 0:
+        raise EmptyDataError("there is no observation in any partition")
     shards = [client.submit(_shard_of, one, pure=False) for one in made]
     return ShardedObservations(
         shape=shape,
@@ -262,10 +265,9 @@ def _merge(pieces: Sequence[Piece], shape: Shape, allow_negative: bool) -> tuple
     """Collapse all observations of the cells of a shard."""
     coords, values = _joined(pieces, len(shape))
     if not values.size:
-        kind = np.min_scalar_type(sum(shape) - 1)
         empty = Shard(
             shape=shape,
-            rows=np.empty((0, len(shape)), dtype=kind),
+            rows=np.empty((0, len(shape)), dtype=position_type(shape)),
             means=np.empty(0),
             counts=np.empty(0, dtype=np.uint8),
         )
