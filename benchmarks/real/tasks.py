@@ -208,7 +208,7 @@ DATA_SETS = (
         "others stations x days x slots; a fibre is a whole day of a station; stored: a mask from "
         "a file. The figures of LRTC-TNN, HaLRTC and BGCP were reproduced digit for digit. The "
         "rank that is best on test cells is one that looks at the answers. Of the fibres hidden at "
-        "30 %, one (station 15 on the first day, with twice as many passengers as on any other "
+        "30 %, one (station 15 on the first day, with nearly twice the passengers of any other "
         "day) makes up nearly two thirds of our squared error.",
         files=("transdim_hangzhou_tensor.mat", "transdim_hangzhou_random_tensor.mat"),
         metrics=("mape", "rmse"),
