@@ -168,7 +168,7 @@ def write_report(ledger: Ledger, options: Options) -> list[str]:
     met = sum(goal.met(errors[goal.metric]) for goal, errors in pairs)
     settings = ", ".join(f"{name} {value}" for name, value in AUTOMATIC.items())
     ours = ledger.rows(section=SECTION.name, method=OURS)
-    made_with = ", ".join(sorted({line["version"] for line in ours})) or "none yet"
+    made_with = ", ".join(sorted({line.get("version", "unknown") for line in ours}))
     limits = " or ".join(sorted({f"{float(line['limit']) / LATE:.4g}" for line in ours}))
     lines = [
         "Radius, transform, baseline, remainder and tolerance are chosen by the library, by "
@@ -176,8 +176,8 @@ def write_report(ledger: Ledger, options: Options) -> list[str]:
         f"({settings}), within {limits} s for everything. "
         "Other packages choose their rank by validation and have half of that time, on one task "
         "of each data set. Published figures are those of the data folder's `TASKS.md`. "
-        f"Our runs are of version {made_with}; an older version than this report's chose by its own "
-        "settings, which may differ from those above.",
+        f"Our runs are of version {made_with}; an older version than this report's chose by its "
+        "own settings, which may differ from those above.",
         "",
         "Constants of the library were set while looking at alog and several Hangzhou rows, errors "
         "on hidden cells among them. Kriging was developed on cells hidden a second time among the "
