@@ -167,7 +167,7 @@ def write_report(ledger: Ledger, options: Options) -> list[str]:
     pairs = [(goal, errors) for goal, errors in zip(goals(), judged, strict=True) if errors]
     met = sum(goal.met(errors[goal.metric]) for goal, errors in pairs)
     settings = ", ".join(f"{name} {value}" for name, value in AUTOMATIC.items())
-    ours = ledger.rows(section=SECTION.name, method=OURS)
+    ours = list(ledger.rows(section=SECTION.name, method=OURS))
     made_with = ", ".join(sorted({line.get("version", "unknown") for line in ours}))
     limits = " or ".join(sorted({f"{float(line['limit']) / LATE:.4g}" for line in ours}))
     lines = [
