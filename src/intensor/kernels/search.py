@@ -35,7 +35,16 @@ from intensor.kernels.decomposition import (
     sum_of_columns,
 )
 
-__all__ = ["NOWHERE", "bound_of", "empty_pool", "expand", "root_node", "scan", "search"]
+__all__ = [
+    "NOWHERE",
+    "bound_of",
+    "empty_pool",
+    "expand",
+    "root_node",
+    "scan",
+    "scan_listed",
+    "search",
+]
 
 ONE = np.uint64(1)
 NOWHERE = np.int64(1 << 62)
@@ -537,6 +546,58 @@ def scan(
             fill_tables(slabs[1 + i], firsts, tables[i])
         if not _scan_slabs(
             slabs, tables, firsts, bits, rest, codes, target, spread, pool, stop, counts
+        ):
+            return False
+        for slot in range(0 if spread else pool[5][0]):
+            target = min(target, pool[0][slot])
+    return True
+
+
+@njit(cache=True, nogil=True)
+def scan_listed(
+    costs: AnyArray,
+    lengths: IndexArray,
+    firsts: IndexArray,
+    listed: IndexArray,
+    target: Any,
+    spread: bool,
+    pool: Any,
+    stop: FlagArray,
+    counts: IndexArray,
+) -> bool:
+    """Search under the patterns of a list; say whether it was completed.
+
+    Parameters
+    ----------
+    costs
+        (leading, outer, rows, columns) costs, the leading modes as one.
+    lengths
+        Of the leading modes.
+    listed
+        Patterns: the outer mode's in the lowest digits, the last leading mode's next. The pool's
+        ``rest`` is a place in this list.
+    target, spread, pool, stop, counts
+        As in ``search``.
+    """
+    n_choices = 0
+    for b in range(firsts.size - 1):
+        n_choices += 1 << (firsts[b + 1] - firsts[b])
+    n_leading, n_outer, n_rows, n_columns = costs.shape
+    tables = np.empty((0, n_columns, n_choices), dtype=costs.dtype)
+    slabs = np.empty((1, n_rows, n_columns), dtype=costs.dtype)
+    for place in range(listed.size):
+        slabs[:] = 0
+        for together in range(n_leading):
+            index, digits, inside = together, listed[place] >> n_outer, True
+            for mode in range(lengths.size - 1, -1, -1):
+                inside = inside and (digits >> (index % lengths[mode])) & 1 == 1
+                digits >>= lengths[mode]
+                index //= lengths[mode]
+            for i in range(n_outer if inside else 0):
+                if (listed[place] >> i) & 1:
+                    slabs[0] += costs[together, i]
+        if not _scan_slabs(
+            slabs, tables, firsts, 0, place, (0, 1), target, spread, pool, stop, counts
         ):
             return False
         for slot in range(0 if spread else pool[5][0]):

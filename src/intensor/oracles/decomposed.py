@@ -148,7 +148,12 @@ class DecomposedOracle(ABC):
         """Return about how long a call will take; infinite when it cannot be done at all."""
         lengths = sorted(self._observations.shape, reverse=True)
         plan = self.plan(tuple([*lengths, 1] if len(lengths) == 1 else lengths))
-        return plan.seconds / self._threads
+        return plan.seconds / self._parallel
+
+    @property
+    def _parallel(self) -> int:
+        """By what the time of a plan is divided."""
+        return self._threads
 
     def minimise(
         self,
@@ -181,7 +186,7 @@ class DecomposedOracle(ABC):
             self.name,
             plan.patterns,
             plan.entries,
-            plan.seconds / self._threads,
+            plan.seconds / self._parallel,
         )
         if len(parts.lengths) > OUTER:
             weights = weights_of(parts, OUTER, costs)

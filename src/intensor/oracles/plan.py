@@ -14,7 +14,7 @@ import numpy as np
 
 from intensor.arrays import IndexArray
 
-__all__ = ["MOST_ENTRIES", "Plan", "plan_branching", "plan_enumeration"]
+__all__ = ["MOST_ENTRIES", "Plan", "plan_branching", "plan_enumeration", "plan_on_device"]
 
 MOST_ENTRIES, MOST_NODE_ENTRIES = 1 << 26, 1 << 22
 """Of all tables together, half a gigabyte at most; and of one node of a tree, of which many are
@@ -27,6 +27,10 @@ SHORT_BLOCK, LONG_BLOCK = 8, 14
 """Rows per block at most, when the patterns to go through are many, and when they are few."""
 SECONDS_PER_ENTRY = 0.4e-9
 """Of an enumeration, everything included."""
+SECONDS_PER_DEVICE_ENTRY, LEAST_DEVICE_SECONDS = 0.01e-9, 0.02
+"""Of an enumeration on a CUDA device."""
+SHARED_BYTES = 48 << 10
+"""Memory that the threads of a block have in common on any CUDA device."""
 LEAST_SECONDS = 1e-3
 SECONDS_PER_CALL = 2e-4
 """Of the kernel, which is called once for each pattern of the modes beyond the fourth."""
@@ -130,6 +134,37 @@ def plan_enumeration(lengths: tuple[int, ...]) -> Plan:
             tree = START + PER_ROW * rows + SHORT_PER_ROW * (rows - EASY_ROWS)
         work = entries * SECONDS_PER_ENTRY * 2.0 ** min(tree, 500.0)
         seconds = LEAST_SECONDS + math.ldexp(work, patterns) + _calls(lengths)
+    return Plan(firsts=firsts, bits=0, patterns=patterns, entries=entries, seconds=seconds)
+
+
+def plan_on_device(lengths: tuple[int, ...]) -> Plan:
+    """Plan to count through all patterns of all modes but two on a CUDA device.
+
+    Examples
+    --------
+    >>> plan = plan_on_device((20, 20, 20))
+    >>> plan.firsts.tolist(), plan.patterns, plan.seconds < plan_enumeration((20, 20, 20)).seconds
+    ([0, 7, 14, 20], 20, True)
+    """
+    from intensor.kernels.cuda.patterns import (  # noqa: PLC0415  (imports numba.cuda)
+        LONGEST_BLOCK,
+        MOST_SEARCHED,
+        shared_bytes,
+    )
+
+    columns, rows = lengths[:2]
+    patterns = sum(lengths[2:])
+    firsts = _blocks(rows, LONGEST_BLOCK)
+    entries = columns * _choices(firsts)
+    seconds = math.inf
+    if (
+        len(lengths) > 2
+        and firsts.size - 1 <= MOST_SEARCHED
+        and shared_bytes(columns, rows, firsts.size - 1) <= SHARED_BYTES
+        and patterns <= 62
+        and _possible(lengths, entries, MOST_ENTRIES)
+    ):
+        seconds = LEAST_DEVICE_SECONDS + math.ldexp(entries * SECONDS_PER_DEVICE_ENTRY, patterns)
     return Plan(firsts=firsts, bits=0, patterns=patterns, entries=entries, seconds=seconds)
 
 
