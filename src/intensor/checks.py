@@ -37,6 +37,7 @@ __all__ = [
     "check_values",
     "check_weights",
     "warn_above_radius",
+    "warn_largest_above_radius",
 ]
 
 
@@ -246,7 +247,18 @@ def warn_above_radius(values: FloatArray, radius: float) -> None:
             f"{float(values.max()):g}); no prediction can exceed the radius, so they cannot be "
             "fitted; a larger radius would allow it",
             RadiusWarning,
-            stacklevel=3,
+            stacklevel=4,
+        )
+
+
+def warn_largest_above_radius(largest: float, radius: float) -> None:
+    """Warn like ``warn_above_radius`` where only the largest value is known."""
+    if largest > radius:
+        warnings.warn(
+            f"there are values above the radius {radius:g} (largest {largest:g}); no prediction "
+            "can exceed the radius, so they cannot be fitted; a larger radius would allow it",
+            RadiusWarning,
+            stacklevel=4,
         )
 
 

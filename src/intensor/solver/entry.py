@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from intensor.arrays import Shape
 from intensor.budget import Budget, listen_for_interrupt
-from intensor.checks import (
-    check_coords,
-    check_memory,
-    check_shape,
-    check_values,
-    warn_above_radius,
-)
-from intensor.data.observations import Observations, observe
-from intensor.errors import CoordinateError, SettingError
-from intensor.kernels.opening import Data, on_device, wants_device
+from intensor.data.observations import Observations
+from intensor.errors import SettingError
+from intensor.kernels.opening import Data, on_device
 from intensor.oracles.base import Oracle
 from intensor.oracles.cascade import NoSearch, exact_oracle
 from intensor.solver.loop import Callback, run
 from intensor.solver.result import Result
 from intensor.solver.settings import Settings, check_settings
+from intensor.solver.sources import collect
 from intensor.solver.variants import find_version
 
 __all__ = ["solve"]
@@ -158,27 +149,16 @@ def solve(
     if callback is not None and not callable(callback):
         raise SettingError(f"callback is {callback!r}; expected a function of one Progress")
     budget = Budget(settings.time_limit)
-    words: dict[str, Any] = {"shape": shape, "allow_negative": allow_negative or signed}
-    observations: Data
-    if client is not None:
-        observations = _from_cluster(client, coords, values, **words)
-        numbers = np.zeros(1)
-    elif isinstance(coords, (str, PathLike)):
-        observations = _from_files(coords, values, memory_limit, settings, **words)
-        numbers = np.zeros(1)
-    elif on_device(values) or (sample_weight is None and wants_device(device, _count(values))):
-        from intensor.kernels.cuda.observations import (  # noqa: PLC0415  (imports numba.cuda)
-            observe_on_device,
-        )
-
-        observations = observe_on_device(coords, values, **words)
-        numbers = observations.means
-    else:
-        observations = observe(coords, values, sample_weight=sample_weight, **words)
-        numbers = np.asarray(values, dtype=np.float64)
-        if sample_weight is not None:
-            numbers = numbers[np.asarray(sample_weight) > 0]
-    warn_above_radius(np.abs(numbers) if signed else numbers, settings.radius)
+    observations = collect(
+        coords,
+        values,
+        settings,
+        shape=shape,
+        allow_negative=allow_negative or signed,
+        sample_weight=sample_weight,
+        memory_limit=memory_limit,
+        client=client,
+    )
     with listen_for_interrupt(budget):
         return run(
             observations,
@@ -188,83 +168,6 @@ def solve(
             budget=budget,
             callback=callback,
         )
-
-
-def _from_files(
-    path: str | PathLike[str],
-    value: object,
-    memory_limit: int | str | None,
-    settings: Settings,
-    *,
-    shape: Iterable[int] | None,
-    allow_negative: bool,
-) -> Data:
-    """Collapse a Parquet dataset into shards on disk."""
-    from intensor.data.formats.dataset import open_dataset  # noqa: PLC0415  (imports pyarrow)
-    from intensor.kernels.shards.disk import observe_on_disk  # noqa: PLC0415
-
-    dataset = open_dataset(Path(path), _column(value))
-    return observe_on_disk(
-        dataset,
-        shape=_lengths(shape, len(dataset.modes)),
-        allow_negative=allow_negative,
-        memory_limit=check_memory(memory_limit),
-        threads=settings.threads,
-    )
-
-
-def _from_cluster(
-    client: Any,
-    coords: Any,
-    values: Any,
-    *,
-    shape: Iterable[int] | None,
-    allow_negative: bool,
-) -> Data:
-    """Spread observations over the workers of a cluster."""
-    from intensor.data.formats.dataset import open_dataset  # noqa: PLC0415  (imports pyarrow)
-    from intensor.kernels.shards.distributed import observe_on_workers  # noqa: PLC0415
-
-    words: dict[str, Any] = {"allow_negative": allow_negative}
-    if isinstance(coords, (str, PathLike)):
-        dataset = open_dataset(Path(coords), _column(values))
-        shape = _lengths(shape, len(dataset.modes))
-        return observe_on_workers(client, dataset, shape=shape, **words)
-    if hasattr(coords, "to_delayed"):
-        value = _column(values)
-        if value not in coords.columns:
-            raise SettingError(f"the DataFrame has no column {value!r}")
-        shape = _lengths(shape, len(coords.columns) - 1)
-        return observe_on_workers(client, coords, shape=shape, value=value, **words)
-    cells, lengths = check_coords(coords, shape)
-    numbers = check_values(values, cells.shape[0], allow_negative=allow_negative)
-    return observe_on_workers(client, (cells, numbers), shape=lengths, **words)
-
-
-def _column(value: object) -> str:
-    """Return the name of the column of values."""
-    if not isinstance(value, str):
-        raise SettingError(
-            "coords is a dataset, so values must be the name of the column of values; "
-            f"got {type(value).__name__}"
-        )
-    return value
-
-
-def _lengths(shape: Iterable[int] | None, n_modes: int) -> Shape | None:
-    """Return the mode lengths if they are known."""
-    lengths = None if shape is None else check_shape(shape)
-    if lengths is not None and len(lengths) != n_modes:
-        raise CoordinateError(
-            f"there are {n_modes} column(s) of coordinates but shape {lengths} has "
-            f"{len(lengths)} mode(s)"
-        )
-    return lengths
-
-
-def _count(values: ArrayLike) -> int:
-    """Return about how many values there are, whatever they are."""
-    return len(values) if isinstance(values, Sized) else 1
 
 
 def _oracle(choice: str, observations: Data, settings: Settings, *, patient: bool) -> Oracle:
@@ -278,4 +181,5 @@ def _oracle(choice: str, observations: Data, settings: Settings, *, patient: boo
         patient=patient,
         threads=settings.threads,
         time_limit=settings.time_limit,
+        device=settings.device,
     )

@@ -56,6 +56,8 @@ def cut(observations, n_shards, threads=1):
         n=observations.n,
         within=observations.within,
         mean_square=observations.mean_square,
+        lowest=float(observations.means.min()),
+        highest=float(observations.means.max()),
     )
 
 
@@ -109,6 +111,24 @@ def test_samples_are_cells(make):
     np.testing.assert_array_equal(packed.targets, case.observations.means[places])
     np.testing.assert_array_equal(packed.counts, case.observations.counts[places])
     assert packed.shares.sum() == pytest.approx(1.0)
+
+
+def test_samples_do_not_depend_on_the_shards():
+    def drawn(n_shards, seed):
+        cells = Case(
+            lambda observations, radius: ShardedCells(
+                cut(observations, n_shards), radius, Workers(1)
+            ),
+            (6, 7, 5),
+            n=300,
+        ).cells
+        return cells.sample(60, np.random.default_rng(seed)).packed
+
+    one, four, other = drawn(1, 0), drawn(4, 0), drawn(1, 1)
+    np.testing.assert_array_equal(one.rows, four.rows)
+    np.testing.assert_array_equal(one.targets, four.targets)
+    np.testing.assert_array_equal(one.counts, four.counts)
+    assert one.rows.shape != other.rows.shape or np.any(one.rows != other.rows)
 
 
 def test_few_cells_are_fetched_and_many_are_not(make, monkeypatch):

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +10,13 @@ import pytest
 from pyarrow import parquet
 
 import intensor
-from intensor.errors import ClusterError, CoordinateError, SettingError, WorkerLostError
+from intensor.errors import (
+    ClusterError,
+    CoordinateError,
+    RadiusWarning,
+    SettingError,
+    WorkerLostError,
+)
 
 distributed = pytest.importorskip("distributed")
 shards_there = pytest.importorskip("intensor.kernels.shards.distributed")
@@ -167,3 +174,17 @@ def test_rounds_that_never_succeed_end(two):
     with pytest.raises(WorkerLostError, match="lost in each of"):
         shards_there.DaskShards(two, [Fine()], (1,))._gather(broken)
     assert len(tried) == shards_there.ATTEMPTS
+
+
+@pytest.mark.parametrize("values", [[0.1, 0.5, 0.4], [0.1, -0.5, 0.4]])
+@pytest.mark.parametrize("client_there", [False, True])
+def test_values_above_the_radius_are_warned_of(two, tmp_path, values, client_there):
+    table = pa.table({"a": [0, 1, 2], "b": [0, 1, 1], "value": values})
+    parquet.write_table(table, tmp_path / "part.parquet")
+    words = {"client": two} if client_there else {}
+    words |= {"signed": min(values) < 0.0, "max_iterations": 1, "exact": "off"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RadiusWarning)
+        intensor.solve(tmp_path, "value", radius=0.6, **words)
+    with pytest.warns(RadiusWarning, match=r"values above the radius 0.45 \(largest 0.5\)"):
+        intensor.solve(tmp_path, "value", radius=0.45, **words)

@@ -106,11 +106,23 @@ class CudaCells:
 
     def add(self, words: WordArray, first: int, last: int, out_gram: FloatArray) -> None:
         """Fill the Gram rows of vertices first..last-1."""
+        weighted = self._data.shares is not None
+        common = self.common(words, first, last)
+        common *= 1.0 / WHOLE if weighted else self._one_share
+        out_gram[first:last, :last] = common
+        out_gram[:last, first:last] = common.T
+
+    def common(self, words: WordArray, first: int, last: int) -> FloatArray:
+        """Return how many observations vertices first..last-1 and all up to them have in common.
+
+        Shares, where there are any, are whole numbers here, ``WHOLE`` for all cells together.
+        """
         xp, data = self._xp, self._data
         n_words = -(-last // 64)
         table = self._send(words[:, :n_words])
         weighted = data.shares is not None
         planes = (int(self._most_counts) - 1).bit_length()
+        common = np.empty((last - first, last))
         for left in range(first // 64, n_words):
             for right in range(n_words):
                 found = xp.zeros((64, 64), dtype=np.int64)
@@ -118,7 +130,6 @@ class CudaCells:
                     sums.gram_block_weighted[self._grid, TILE](
                         data.rows, table, left, right, self._shares, WHOLE, found
                     )
-                    block = to_host(found) / WHOLE
                 else:
                     sums.gram_block[self._grid, TILE](
                         data.rows,
@@ -132,13 +143,13 @@ class CudaCells:
                         planes,
                         found,
                     )
-                    block = to_host(found) * self._one_share
                 rows = slice(max(first, 64 * left), min(last, 64 * left + 64))
                 columns = slice(64 * right, min(last, 64 * right + 64))
-                inner = block[rows.start - 64 * left : rows.stop - 64 * left]
-                inner = inner[:, : columns.stop - columns.start]
-                out_gram[rows, columns] = inner
-                out_gram[columns, rows] = inner.T
+                block = to_host(found)[rows.start - 64 * left : rows.stop - 64 * left]
+                common[rows.start - first : rows.stop - first, columns] = block[
+                    :, : columns.stop - columns.start
+                ]
+        return common
 
     def keep(self, places: IndexArray) -> None:
         """Vertices are not kept here."""
@@ -174,35 +185,14 @@ class CudaCells:
     ) -> FloatArray:
         """Go round the modes until no lane's value falls any more."""
         count = weights.size
-        curvature = float(weights.max()) * self._one_share * self._most_counts
-        room = (self._largest + curvature) * self.n_cells
-        scale = min(WHOLE / max(room, np.finfo(np.float64).tiny), 1e300)
-        padded = np.zeros(64)
-        padded[:count] = weights
+        scale, padded = self._scale(weights), self._padded(weights)
         table, origins = self._send(lanes[:, np.newaxis]), self._send(lanes[:, np.newaxis])
-        shared = (
-            self._data.rows,
-            self._costs,
-            self._shares,
-            self._step,
-            self._one_share,
-            -1.0 if negative else 1.0,
-            scale,
-            origins,
-            self._send(padded),
-            table,
-        )
         live = np.uint64((1 << count) - 1)
-        width = 16 if count <= 16 else 32 if count <= 32 else 64
         values = np.full(64, np.inf)
         for _ in range(sweeps):
             for mode, (low, high) in enumerate(itertools.pairwise(self.offsets.tolist())):
                 reached = self._xp.zeros(64, dtype=np.int64)
-                part = self._sums[: high - low]
-                if self.n_cells >= RUNS * math.prod(self.shape[: mode + 1]):
-                    sums.lane_sums_runs[self._grid, TILE](*shared, live, width, mode, low, part)
-                else:
-                    sums.lane_sums[self._grid, TILE](*shared, live, mode, low, part)
+                part = self._sum_mode(mode, table, live, count, origins, padded, scale, negative)
                 sums.switch_lanes[-(-(high - low) // TILE), TILE](
                     part, live, count, low, table, reached
                 )
@@ -212,6 +202,74 @@ class CudaCells:
         lanes[:] = to_host(table)[:, 0]
         found: FloatArray = values[:count]
         return found
+
+    def mode_sums(
+        self,
+        lanes: WordArray,
+        live: np.uint64,
+        mode: int,
+        *,
+        origins: WordArray | None = None,
+        weights: FloatArray | None = None,
+        negative: bool = False,
+    ) -> FloatArray:
+        """Return the (r, 64) cost of each index of a mode, lane by lane.
+
+        With ``origins`` these are vertices in use, which others shall take the place of.
+        """
+        chosen = np.zeros(64) if weights is None else weights
+        scale = self._scale(chosen)
+        table = self._send(lanes[:, np.newaxis])
+        start = table if origins is None else self._send(origins[:, np.newaxis])
+        part = self._sum_mode(mode, table, live, 64, start, self._padded(chosen), scale, negative)
+        found: FloatArray = to_host(part) / scale
+        part[:] = 0
+        return found
+
+    def _scale(self, weights: FloatArray) -> float:
+        """Return how many units of a whole number one is, for sums of costs."""
+        curvature = float(weights.max()) * self._one_share * self._most_counts
+        room = (self._largest + curvature) * self.n_cells
+        return min(WHOLE / max(room, np.finfo(np.float64).tiny), 1e300)
+
+    def _padded(self, weights: FloatArray) -> Any:
+        """Send a weight for each of 64 lanes."""
+        padded = np.zeros(64)
+        padded[: weights.size] = weights
+        return self._send(padded)
+
+    def _sum_mode(
+        self,
+        mode: int,
+        table: Any,
+        live: np.uint64,
+        count: int,
+        origins: Any,
+        weights: Any,
+        scale: float,
+        negative: bool,
+    ) -> Any:
+        """Add the cost of each index of a mode, as whole numbers, to sums that are zero."""
+        low, high = self.offsets[mode : mode + 2].tolist()
+        part = self._sums[: high - low]
+        shared = (
+            self._data.rows,
+            self._costs,
+            self._shares,
+            self._step,
+            self._one_share,
+            -1.0 if negative else 1.0,
+            scale,
+            origins,
+            weights,
+            table,
+        )
+        if self.n_cells >= RUNS * math.prod(self.shape[: mode + 1]):
+            width = 16 if count <= 16 else 32 if count <= 32 else 64
+            sums.lane_sums_runs[self._grid, TILE](*shared, live, width, mode, low, part)
+        else:
+            sums.lane_sums[self._grid, TILE](*shared, live, mode, low, part)
+        return part
 
     def bound_sums(self) -> BoundSums:
         """Return what the free bound is made of, at the gradient."""

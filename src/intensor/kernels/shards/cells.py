@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,7 +14,7 @@ from intensor.errors import SettingError
 from intensor.kernels.base import BoundSums
 from intensor.kernels.cpu_cells import CpuCells
 from intensor.kernels.descent import descend_by_mode
-from intensor.kernels.packed_cells import distinct, pack_cells, pack_sample
+from intensor.kernels.packed_cells import pack_cells, pack_sample
 from intensor.kernels.shards.shard import Exchange, Picked, State
 from intensor.kernels.threads import Workers
 from intensor.problem.vertex import mode_offsets
@@ -56,6 +57,8 @@ class ShardedObservations:
         Where the cells are.
     n, within, mean_square
         As in ``Observations``.
+    lowest, highest
+        The extreme values.
     """
 
     shape: Shape
@@ -63,6 +66,8 @@ class ShardedObservations:
     n: int
     within: float
     mean_square: float
+    lowest: float
+    highest: float
 
     @property
     def n_cells(self) -> int:
@@ -208,20 +213,22 @@ class ShardedCells:
         return here.iterate()
 
     def sample(self, size: int, rng: np.random.Generator) -> CpuCells:
-        """Return about ``size`` random cells as a problem of its own, in memory."""
-        chosen = distinct(rng.integers(0, self.n_cells, size=size))
-        ends = np.cumsum(self._data.shards.sizes)
-        bounds = np.searchsorted(chosen, np.concatenate(([0], ends)))
-        places = [
-            chosen[bounds[shard] : bounds[shard + 1]] - (ends[shard] - size_there)
-            for shard, size_there in enumerate(self._data.shards.sizes)
-        ]
-        picked = self._data.shards.pick(places)
+        """Return about ``size`` random cells as a problem of its own, in memory.
+
+        Which ones does not depend on how the cells are spread over shards.
+        """
+        share = -math.expm1(-size / self.n_cells)  # of the cells, when some are drawn twice
+        limit = np.uint64(min(int(share * 2.0**64), 2**64 - 1))
+        picked: list[Picked] = []
+        while not sum(one.means.size for one in picked):
+            seed = rng.integers(0, 2**64, dtype=np.uint64)
+            picked = self._data.shards.ask("draw", seed, limit)
         counts = np.concatenate([one.counts.astype(np.int64) for one in picked])
-        order = np.argsort(-counts, kind="stable")
+        rows = np.concatenate([one.rows for one in picked])
+        order = np.lexsort((*rows.T[::-1], -counts))
         packed = pack_sample(
             shape=self.shape,
-            rows=np.concatenate([one.rows for one in picked])[order],
+            rows=rows[order],
             targets=np.concatenate([one.means for one in picked])[order] / self._radius,
             counts=counts[order].astype(np.min_scalar_type(int(counts.max()))),
             shares=None,

@@ -131,7 +131,7 @@ def observe_on_disk(
             buckets.add(dataset.batches(file, shape=shape, allow_negative=allow_negative))
         lengths = buckets.shape if shape is None else shape
         sizes: list[int] = []
-        totals = Totals(0, 0.0, 0.0)
+        totals = Totals()
         for place in range(n_buckets):
             told(f"collapsing {place + 1} of {n_buckets}")
             found = buckets.take(place)
@@ -150,6 +150,8 @@ def observe_on_disk(
         n=totals.n,
         within=totals.within / totals.n,
         mean_square=totals.square / totals.n,
+        lowest=totals.lowest,
+        highest=totals.highest,
     )
 
 

@@ -8,8 +8,9 @@ tasks that the scheduler can run again, so a lost worker costs time and nothing 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from dask.sizeof import sizeof
@@ -17,14 +18,19 @@ from distributed import CancelledError, Client, KilledWorker
 
 from intensor.arrays import FloatArray, IndexArray, Shape
 from intensor.data.formats.dataset import Batch, Dataset
+from intensor.data.observations import Observations
 from intensor.errors import ClusterError, EmptyDataError, WorkerLostError
 from intensor.kernels.layout import position_type
+from intensor.kernels.opening import wants_device
 from intensor.kernels.shards.cells import ShardedObservations
 from intensor.kernels.shards.partition import Totals, bucket_of, collapse
-from intensor.kernels.shards.shard import Picked, Shard
+from intensor.kernels.shards.shard import Picked, Shard, make_shard
 from intensor.kernels.threads import Workers
 
-__all__ = ["DaskShards", "observe_on_workers"]
+if TYPE_CHECKING:
+    from intensor.kernels.cuda.shard import DeviceShard
+
+__all__ = ["DaskShards", "check_workers", "observe_on_workers", "spread_cells"]
 
 ATTEMPTS = 4
 """How often a round is tried when workers are lost in the middle of it."""
@@ -124,6 +130,7 @@ def observe_on_workers(
     shape: Shape | None,
     value: str | None = None,
     allow_negative: bool = False,
+    device: str = "cpu",
 ) -> ShardedObservations:
     """Spread observations over the workers of a cluster, every cell on one of them.
 
@@ -135,6 +142,8 @@ def observe_on_workers(
         Mode lengths; by default the smallest that hold the coordinates.
     value
         Name of the column of values of a DataFrame.
+    device
+        Where workers sum over their cells (see ``solve``).
     """
     n_shards = check_workers(client)
     if isinstance(source, Dataset):
@@ -143,7 +152,7 @@ def observe_on_workers(
             for file in source.files
         ]
     elif isinstance(source, tuple):
-        return _from_memory(client, source, n_shards, shape, allow_negative)
+        return _from_memory(client, source, n_shards, shape, allow_negative, device)
     else:
         modes = tuple(name for name in source.columns if name != value)
         frames = client.compute(source.to_delayed())
@@ -160,7 +169,42 @@ def observe_on_workers(
         for place in range(n_shards)
     ]
     made = [client.submit(_merge, mine, shape, allow_negative, pure=False) for mine in owned]
-    return _finish(client, made, shape, None)
+    return _finish(client, made, shape, device, None)
+
+
+def spread_cells(
+    client: Client, observations: Observations, device: str = "cpu"
+) -> ShardedObservations:
+    """Spread cells that are collapsed already, without weights, over the workers of a cluster."""
+    n_shards = check_workers(client)
+    owners = bucket_of(np.stack(observations.coords, axis=1), n_shards)
+    chosen = [owners == place for place in np.unique(owners).tolist()]
+    parts = [
+        make_shard(
+            replace(
+                observations,
+                coords=tuple(column[mine] for column in observations.coords),
+                counts=observations.counts[mine],
+                means=observations.means[mine],
+            )
+        )
+        for mine in chosen
+    ]
+
+    def load() -> list[Any]:
+        sent = client.scatter([(part, Totals()) for part in parts], hash=False)
+        return [client.submit(_shard_of, one, device, pure=False) for one in sent]
+
+    sizes = tuple(part.n_cells for part in parts)
+    return ShardedObservations(
+        shape=observations.shape,
+        shards=DaskShards(client, load(), sizes, load),
+        n=observations.n,
+        within=observations.within,
+        mean_square=observations.mean_square,
+        lowest=float(observations.means.min()),
+        highest=float(observations.means.max()),
+    )
 
 
 def check_workers(client: Client) -> int:
@@ -175,7 +219,12 @@ def check_workers(client: Client) -> int:
 
 
 def _from_memory(
-    client: Client, source: Piece, n_shards: int, shape: Shape | None, allow_negative: bool
+    client: Client,
+    source: Piece,
+    n_shards: int,
+    shape: Shape | None,
+    allow_negative: bool,
+    device: str,
 ) -> ShardedObservations:
     """Cut observations that are here into shards, and keep them for when a worker is lost."""
     coords, values = source
@@ -190,15 +239,16 @@ def _from_memory(
         ]
 
     def reload() -> list[Any]:
-        return [client.submit(_shard_of, one, pure=False) for one in load()]
+        return [client.submit(_shard_of, one, device, pure=False) for one in load()]
 
-    return _finish(client, load(), lengths, reload)
+    return _finish(client, load(), lengths, device, reload)
 
 
 def _finish(
     client: Client,
     made: Sequence[Any],
     shape: Shape,
+    device: str,
     reload: Callable[[], Sequence[Any]] | None,
 ) -> ShardedObservations:
     """Learn what the shards hold."""
@@ -206,13 +256,15 @@ def _finish(
     totals = sum((one for _, one in described[1:]), described[0][1])
     if totals.n == 0:
         raise EmptyDataError("there is no observation in any partition")
-    shards = [client.submit(_shard_of, one, pure=False) for one in made]
+    shards = [client.submit(_shard_of, one, device, pure=False) for one in made]
     return ShardedObservations(
         shape=shape,
         shards=DaskShards(client, shards, tuple(size for size, _ in described), reload),
         n=totals.n,
         within=totals.within / totals.n,
         mean_square=totals.square / totals.n,
+        lowest=totals.lowest,
+        highest=totals.highest,
     )
 
 
@@ -271,7 +323,7 @@ def _merge(pieces: Sequence[Piece], shape: Shape, allow_negative: bool) -> tuple
             means=np.empty(0),
             counts=np.empty(0, dtype=np.uint8),
         )
-        return empty, Totals(0, 0.0, 0.0)
+        return empty, Totals()
     return collapse(coords.astype(np.int64), values, shape, allow_negative=allow_negative)
 
 
@@ -280,15 +332,23 @@ def _describe(made: tuple[Shard, Totals]) -> tuple[int, Totals]:
     return shard.n_cells, totals
 
 
-def _shard_of(made: tuple[Shard, Totals]) -> Shard:
-    return made[0]
+def _shard_of(made: tuple[Shard, Totals], device: str) -> Shard | DeviceShard:
+    """Return a shard where its cells shall be summed over: in memory or on a device."""
+    shard, totals = made
+    if not shard.n_cells or not wants_device(device, max(shard.n_cells, totals.n)):
+        return shard
+    from intensor.kernels.cuda.shard import DeviceShard  # noqa: PLC0415  (imports numba.cuda)
+
+    return DeviceShard(shard)
 
 
-def _ask(shard: Shard, what: str, arguments: tuple[Any, ...], words: dict[str, Any]) -> Any:
+def _ask(
+    shard: Shard | DeviceShard, what: str, arguments: tuple[Any, ...], words: dict[str, Any]
+) -> Any:
     return getattr(shard, what)(*arguments, workers=Workers(1), **words)
 
 
-def _pick(shard: Shard, places: IndexArray) -> Picked:
+def _pick(shard: Shard | DeviceShard, places: IndexArray) -> Picked:
     return shard.pick(places)
 
 

@@ -6,6 +6,7 @@ by itself.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,14 +36,24 @@ class Totals:
         Of squared deviations from the mean of their cell.
     square
         Of squared values.
+    lowest, highest
+        The extreme values.
     """
 
-    n: int
-    within: float
-    square: float
+    n: int = 0
+    within: float = 0.0
+    square: float = 0.0
+    lowest: float = math.inf
+    highest: float = -math.inf
 
     def __add__(self, other: Totals) -> Totals:
-        return Totals(self.n + other.n, self.within + other.within, self.square + other.square)
+        return Totals(
+            self.n + other.n,
+            self.within + other.within,
+            self.square + other.square,
+            min(self.lowest, other.lowest),
+            max(self.highest, other.highest),
+        )
 
 
 def bucket_of(coords: IndexArray, n_buckets: int) -> IndexArray:
@@ -68,7 +79,13 @@ def collapse(
     """Make a shard of all observations of its cells."""
     observations = observe(coords, values, shape=shape, allow_negative=allow_negative)
     n = observations.n
-    totals = Totals(n, observations.within * n, observations.mean_square * n)
+    totals = Totals(
+        n,
+        observations.within * n,
+        observations.mean_square * n,
+        float(values.min()),
+        float(values.max()),
+    )
     return make_shard(observations), totals
 
 

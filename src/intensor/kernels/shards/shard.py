@@ -18,6 +18,7 @@ from intensor.kernels.lanes import lane_products, lane_sums, lane_sums_around, l
 from intensor.kernels.layout import positions
 from intensor.kernels.packed import fit_cells, gram_rows, pack_members
 from intensor.kernels.packed_cells import count_planes
+from intensor.kernels.shards.draw import drawn_cells
 from intensor.kernels.threads import Workers
 from intensor.problem.vertex import mode_offsets
 
@@ -199,6 +200,17 @@ class Shard:
         """Return some cells."""
         return Picked(rows=self.rows[places], means=self.means[places], counts=self.counts[places])
 
+    def draw(self, seed: np.uint64, limit: np.uint64, workers: Workers) -> Picked:
+        """Return random cells, which ones depends on seed and cell alone."""
+
+        def look(part: slice) -> IndexArray:
+            places = drawn_cells(np.ascontiguousarray(self.rows[part]), seed, limit)
+            found: IndexArray = part.start + places
+            return found
+
+        found = list(_in_order(look, list(self._parts()), workers))
+        return self.pick(np.concatenate(found) if found else np.empty(0, dtype=np.int64))
+
     def _parts(self) -> Iterator[slice]:
         for start in range(0, self.n_cells, BLOCK):
             yield slice(start, min(start + BLOCK, self.n_cells))
@@ -246,14 +258,14 @@ def _added(parts: Iterator[FloatArray], out: FloatArray) -> FloatArray:
 
 
 def _in_order(
-    work: Callable[[slice], FloatArray], parts: list[slice], workers: Workers
-) -> Iterator[FloatArray]:
+    work: Callable[[slice], AnyArray], parts: list[slice], workers: Workers
+) -> Iterator[AnyArray]:
     """Yield what work makes of every part, as many at a time as there are threads."""
     for start in range(0, len(parts), workers.threads):
         some = parts[start : start + workers.threads]
-        made: dict[int, FloatArray] = {}
+        made: dict[int, AnyArray] = {}
 
-        def do(place: int, some: list[slice] = some, made: dict[int, FloatArray] = made) -> None:
+        def do(place: int, some: list[slice] = some, made: dict[int, AnyArray] = made) -> None:
             made[place] = work(some[place])
 
         workers.run(do, len(some))

@@ -1,0 +1,149 @@
+"""Where the observations of a solve come from: arrays, a device, files, or a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sized
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from intensor.arrays import Shape
+from intensor.checks import (
+    check_coords,
+    check_memory,
+    check_shape,
+    check_values,
+    warn_above_radius,
+    warn_largest_above_radius,
+)
+from intensor.data.observations import observe
+from intensor.errors import CoordinateError, SettingError
+from intensor.kernels.opening import Data, on_device, wants_device
+from intensor.kernels.shards.cells import ShardedObservations
+from intensor.solver.settings import Settings
+
+__all__ = ["collect"]
+
+
+def collect(
+    coords: Any,
+    values: Any,
+    settings: Settings,
+    *,
+    shape: Iterable[int] | None,
+    allow_negative: bool,
+    sample_weight: ArrayLike | None,
+    memory_limit: int | str | None,
+    client: Any,
+) -> Data:
+    """Collapse observations into cells where they are; warn of values above the radius.
+
+    The arguments are those of ``solve``.
+    """
+    words: dict[str, Any] = {"shape": shape, "allow_negative": allow_negative}
+    if client is not None or isinstance(coords, (str, PathLike)):
+        if client is not None:
+            spread = _from_cluster(client, coords, values, settings.device, **words)
+        else:
+            spread = _from_files(coords, values, memory_limit, settings, **words)
+        lowest = -spread.lowest if settings.signed else 0.0
+        warn_largest_above_radius(max(spread.highest, lowest), settings.radius)
+        return spread
+    data: Data
+    if on_device(values) or (
+        sample_weight is None and wants_device(settings.device, _count(values))
+    ):
+        from intensor.kernels.cuda.observations import (  # noqa: PLC0415  (imports numba.cuda)
+            observe_on_device,
+        )
+
+        data = observe_on_device(coords, values, **words)
+        numbers = data.means
+    else:
+        data = observe(coords, values, sample_weight=sample_weight, **words)
+        numbers = np.asarray(values, dtype=np.float64)
+        if sample_weight is not None:
+            numbers = numbers[np.asarray(sample_weight) > 0]
+    warn_above_radius(abs(numbers) if settings.signed else numbers, settings.radius)
+    return data
+
+
+def _from_files(
+    path: str | PathLike[str],
+    value: object,
+    memory_limit: int | str | None,
+    settings: Settings,
+    *,
+    shape: Iterable[int] | None,
+    allow_negative: bool,
+) -> ShardedObservations:
+    """Collapse a Parquet dataset into shards on disk."""
+    from intensor.data.formats.dataset import open_dataset  # noqa: PLC0415  (imports pyarrow)
+    from intensor.kernels.shards.disk import observe_on_disk  # noqa: PLC0415
+
+    dataset = open_dataset(Path(path), _column(value))
+    return observe_on_disk(
+        dataset,
+        shape=_lengths(shape, len(dataset.modes)),
+        allow_negative=allow_negative,
+        memory_limit=check_memory(memory_limit),
+        threads=settings.threads,
+    )
+
+
+def _from_cluster(
+    client: Any,
+    coords: Any,
+    values: Any,
+    device: str,
+    *,
+    shape: Iterable[int] | None,
+    allow_negative: bool,
+) -> ShardedObservations:
+    """Spread observations over the workers of a cluster."""
+    from intensor.data.formats.dataset import open_dataset  # noqa: PLC0415  (imports pyarrow)
+    from intensor.kernels.shards.distributed import observe_on_workers  # noqa: PLC0415
+
+    words: dict[str, Any] = {"allow_negative": allow_negative, "device": device}
+    if isinstance(coords, (str, PathLike)):
+        dataset = open_dataset(Path(coords), _column(values))
+        shape = _lengths(shape, len(dataset.modes))
+        return observe_on_workers(client, dataset, shape=shape, **words)
+    if hasattr(coords, "to_delayed"):
+        value = _column(values)
+        if value not in coords.columns:
+            raise SettingError(f"the DataFrame has no column {value!r}")
+        shape = _lengths(shape, len(coords.columns) - 1)
+        return observe_on_workers(client, coords, shape=shape, value=value, **words)
+    cells, lengths = check_coords(coords, shape)
+    numbers = check_values(values, cells.shape[0], allow_negative=allow_negative)
+    return observe_on_workers(client, (cells, numbers), shape=lengths, **words)
+
+
+def _column(value: object) -> str:
+    """Return the name of the column of values."""
+    if not isinstance(value, str):
+        raise SettingError(
+            "coords is a dataset, so values must be the name of the column of values; "
+            f"got {type(value).__name__}"
+        )
+    return value
+
+
+def _lengths(shape: Iterable[int] | None, n_modes: int) -> Shape | None:
+    """Return the mode lengths if they are known."""
+    lengths = None if shape is None else check_shape(shape)
+    if lengths is not None and len(lengths) != n_modes:
+        raise CoordinateError(
+            f"there are {n_modes} column(s) of coordinates but shape {lengths} has "
+            f"{len(lengths)} mode(s)"
+        )
+    return lengths
+
+
+def _count(values: ArrayLike) -> int:
+    """Return about how many values there are, whatever they are."""
+    return len(values) if isinstance(values, Sized) else 1
