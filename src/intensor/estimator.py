@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -76,6 +76,9 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Exact oracle: "auto", "off", "enumeration", "branch_bound" or the name of a solver.
     device
         Where to sum over cells: "cpu", "cuda" or "auto" (see ``solve``).
+    client
+        A ``distributed.Client``: folds, radii and scales of the validation are spread over its
+        workers, and the cells of the last fit too where there are a million or more.
     callback
         Called with a word on what is being done and its ``Progress``; False ends the solve.
 
@@ -137,6 +140,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         threads: int | None = None,
         exact: str = "auto",
         device: str = "cpu",
+        client: Any = None,
         callback: Watch | None = None,
     ) -> None:
         self.radius = radius
@@ -158,6 +162,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.threads = threads
         self.exact = exact
         self.device = device
+        self.client = client
         self.callback = callback
 
     @property
@@ -192,7 +197,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._check_unseen()
         words = self.get_params()
-        for word in ("unseen", "shape", "callback"):
+        for word in ("unseen", "shape", "client", "callback"):
             del words[word]
         options = fit_options(words)
         checked, values = validate_data(self, X, y, y_numeric=True)
@@ -212,6 +217,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             shape=self.shape,
             sample_weight=weights,
             watch=self.callback,
+            client=self.client,
         )
         self.shape_ = self.fit_.shape
         self.model_ = self.fit_.model
@@ -240,6 +246,14 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _check_unseen(self) -> None:
         if self.unseen not in UNSEEN:
             raise SettingError(f"unseen is {self.unseen!r}; expected 'error' or 'mean'")
+
+    def __sklearn_clone__(self) -> Self:
+        """Return one with the same settings, and the same client: there is no copy of it."""
+        words = self.get_params()
+        client = words.pop("client")
+        return type(self)(
+            **{name: clone(value, safe=False) for name, value in words.items()}, client=client
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -7,7 +7,8 @@ import pytest
 
 import intensor
 from intensor.budget import Budget
-from intensor.fitting import path as path_module
+from intensor.fitting import fold as fold_module
+from intensor.fitting.fold import SLACK
 from intensor.fitting.kriging import krige
 from intensor.fitting.metrics import measure
 from intensor.fitting.options import check_options
@@ -15,7 +16,6 @@ from intensor.fitting.path import (
     NEARLY,
     PATIENCE,
     RATIO,
-    SLACK,
     STRIDE,
     WORSE,
     WORTH,
@@ -56,8 +56,8 @@ def walked(data, *, budget=None, watch=go_on, weights=None, **words):
 @pytest.fixture
 def thorough(monkeypatch):
     """Stop at every radius only when hardly anything can be gained."""
-    monkeypatch.setattr(path_module, "ROUGH", 1e-3)
-    monkeypatch.setattr(path_module, "NOISE", 0.0)
+    monkeypatch.setattr(fold_module, "ROUGH", 1e-3)
+    monkeypatch.setattr(fold_module, "NOISE", 0.0)
 
 
 @pytest.mark.parametrize("words", [{}, {"transform": "sqrt"}, {"baseline": "additive"}], ids=str)
@@ -120,13 +120,13 @@ def test_a_path_is_no_longer_than_asked_for():
 @pytest.mark.parametrize("noise", [0.0, 0.1, 0.3])
 def test_the_walk_stops_for_a_reason_and_for_no_other(rep, noise, monkeypatch):
     models = []
-    binds = path_module._Fold.binds.fget
+    binds = fold_module.Fold._binds
 
-    def spy(fold):
-        models.append(fold.model)
-        return binds(fold)
+    def spy(fold, model):
+        models.append(model)
+        return binds(fold, model)
 
-    monkeypatch.setattr(path_module._Fold, "binds", property(spy))
+    monkeypatch.setattr(fold_module.Fold, "_binds", spy)
     path, _, _ = walked(intensor.planted((7, 7, 7), 200, rep, noise=noise), n_radii=30)
     assert len(path) < 30
     used = [model.weights.sum() / model.radius for model in models]
@@ -315,7 +315,7 @@ def test_a_remainder_that_cannot_be_kriged_changes_nothing():
 @pytest.mark.parametrize("radius", [0.2, 0.5, 1.0])
 @pytest.mark.parametrize("scoring", ["rmse", "balanced"])
 def test_errors_are_those_with_the_remainder_where_that_helps(radius, scoring, monkeypatch):
-    monkeypatch.setattr(path_module, "LOOSER", 1.0)  # so that all stop at the same boxes
+    monkeypatch.setattr(fold_module, "LOOSER", 1.0)  # so that all stop at the same boxes
     words = {"radius": radius, "scoring": scoring, "seed": 4}
     plain, model, pairs = walked(NOISY, **words)
     always, _, _ = walked(NOISY, remainder="kriging", **words)
@@ -341,7 +341,7 @@ def test_a_remainder_is_taken_when_most_folds_say_so(monkeypatch):
     pairs = pairs_of(NOISY, options)
     for wanted in ([True, True, False], [False, True, False]):
         votes = iter(wanted)
-        score = path_module._Fold._score
+        score = fold_module.Fold._score
 
         def vote(fold, predictor, votes=votes, score=score):
             error, noise = score(fold, predictor)
@@ -350,7 +350,7 @@ def test_a_remainder_is_taken_when_most_folds_say_so(monkeypatch):
             return (0.5 * error if next(votes) else 1e9), noise
 
         with monkeypatch.context() as patch:
-            patch.setattr(path_module._Fold, "_score", vote)
+            patch.setattr(fold_module.Fold, "_score", vote)
             path, _ = walk(pairs, options.scales[0], options, budget=Budget(), watch=go_on)
         assert path.kriged.tolist() == [sum(wanted) > 1]
 
@@ -365,7 +365,7 @@ def test_a_closer_fit_is_measured_with_the_remainder_that_was_chosen(monkeypatch
         asked.append(model)
         return krige(observations, model, **words)
 
-    monkeypatch.setattr(path_module, "krige", spy)
+    monkeypatch.setattr(fold_module, "krige", spy)
     for kriged in (True, False):
         asked.clear()
         chosen = dataclasses.replace(path, kriged=np.array([kriged]))
@@ -400,7 +400,7 @@ def test_a_kriged_approach_goes_on_from_the_path(monkeypatch):
 
 def test_boxes_of_a_kriged_path_see_a_sample_and_kriging_sees_all(monkeypatch):
     seen = {}
-    monkeypatch.setattr(path_module, "BOXED", 60)
+    monkeypatch.setattr(fold_module, "BOXED", 60)
 
     def spy(observations, model, **words):
         seen["kriged"] = observations.n_cells
@@ -410,8 +410,8 @@ def test_boxes_of_a_kriged_path_see_a_sample_and_kriging_sees_all(monkeypatch):
         seen["boxed"] = observations.n_cells
         return FastEngine(observations, **words)
 
-    monkeypatch.setattr(path_module, "krige", spy)
-    monkeypatch.setattr(path_module, "FastEngine", engine)
+    monkeypatch.setattr(fold_module, "krige", spy)
+    monkeypatch.setattr(fold_module, "FastEngine", engine)
     _, _, ((training, _),) = walked(NOISY, remainder="kriging", radius=1.0)
     assert seen["kriged"] == training.n_cells > 60
     assert 20 < seen["boxed"] < 0.8 * training.n_cells

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +14,7 @@ from numpy.typing import ArrayLike
 from intensor.budget import Budget, listen_for_interrupt
 from intensor.checks import check_coords, check_values, check_weights, warn_above_radius
 from intensor.data.labels import Labels, number_labels
+from intensor.data.observations import Observations
 from intensor.errors import SettingError
 from intensor.fitting.averaging import average_models, average_results
 from intensor.fitting.kriging import (
@@ -28,6 +31,7 @@ from intensor.fitting.path import BOXED, RadiusPath, approach, walk
 from intensor.fitting.preparation import Prepared, prepare
 from intensor.fitting.record import Fit, Validation
 from intensor.fitting.samples import Samples, sample, splits
+from intensor.kernels.opening import Data
 from intensor.model.model import Model
 from intensor.model.predictor import Predictor
 from intensor.model.remainder import Remainder
@@ -52,6 +56,9 @@ FOREMOST, CLEARLY = 2, 1.1
 worse that a scale is not."""
 WALKING, APPROACHING, AVERAGING = 0.5, 0.4, 0.3
 """Shares of the time that is left: for the radius, then the gap, then what averaging gains."""
+SPREAD = 1 << 20
+"""Cells from which on the workers of a cluster sum over them; a round of messages takes as long
+as summing over fewer."""
 KRIGING = 0.2
 """Share of the time for the fit that is kept for kriging at most."""
 Watch = Callable[[str, Progress], bool | None]
@@ -68,6 +75,7 @@ def fit(
     sample_weight: ArrayLike | None = None,
     labels: Labels | None = None,
     watch: Watch | None = None,
+    client: Any = None,
 ) -> Fit:
     """Choose what is left to choose by validation, then fit all observations.
 
@@ -81,6 +89,9 @@ def fit(
         Names of modes and indices; numbers by default.
     watch
         Called with the progress.
+    client
+        Of a Dask cluster, over which folds, radii and scales are spread, and the cells of the last
+        fit where there are many.
     """
     budget = Budget(options.solver.time_limit)
     cells, lengths = check_coords(coords, shape if labels is None else labels.shape)
@@ -90,19 +101,27 @@ def fit(
     if weights is not None and not weights.all():
         samples = samples.part(weights > 0.0)
     with listen_for_interrupt(budget):
-        return _Fitting(samples, options, budget, watch).fit(labels or number_labels(lengths))
+        return _Fitting(samples, options, budget, watch, client).fit(
+            labels or number_labels(lengths)
+        )
 
 
 class _Fitting:
     """One fit on its way."""
 
     def __init__(
-        self, samples: Samples, options: Options, budget: Budget, watch: Watch | None
+        self,
+        samples: Samples,
+        options: Options,
+        budget: Budget,
+        watch: Watch | None,
+        client: Any,
     ) -> None:
         self._samples = samples
         self._options = options
         self._budget = budget
         self._watch = watch
+        self._client = client
         self._walked: Model | None = None
         self._choosing = Budget(within=budget)
         self._enough = False
@@ -201,6 +220,7 @@ class _Fitting:
                     models,
                     budget=self._part(APPROACHING),
                     watch=self._watch_path(scale),
+                    client=self._client,
                 ),
             )
         if options.n_solutions > 1 and validation.path.remainder == "none":
@@ -215,15 +235,28 @@ class _Fitting:
         *,
         scouting: bool = False,
     ) -> list[tuple[RadiusPath, tuple[Model, ...]]]:
-        """Walk a path for every scale, with an even share of the time each."""
-        walked = []
-        for place, scale in enumerate(scales):
-            budget = Budget(whole.remaining / (len(scales) - place), within=whole)
-            watch = self._watch_path(scale)
-            walked.append(
-                walk(pairs, scale, self._options, budget=budget, watch=watch, scouting=scouting)
+        """Walk a path for every scale, with an even share of the time each.
+
+        On a cluster all of them are walked at the same time.
+        """
+
+        def walk_one(place: int) -> tuple[RadiusPath, tuple[Model, ...]]:
+            left = 1 if self._client is not None else len(scales) - place
+            return walk(
+                pairs,
+                scales[place],
+                self._options,
+                budget=Budget(whole.remaining / left, within=whole),
+                watch=self._watch_path(scales[place]),
+                scouting=scouting,
+                client=self._client,
             )
-        return walked
+
+        places = range(len(scales))
+        if self._client is None:
+            return [walk_one(place) for place in places]
+        with ThreadPoolExecutor(len(scales)) as pool:
+            return list(pool.map(walk_one, places))
 
     def _walk_foremost(
         self, pairs: list[tuple[Samples, Samples]], scales: tuple[Scale, ...], whole: Budget
@@ -298,7 +331,15 @@ class _Fitting:
             patient=options.version != "fast",
             threads=options.solver.threads,
             time_limit=options.solver.time_limit,
+            device=options.solver.device,
         )
+        data: Data = prepared.observations
+        if self._client is not None and can_spread(prepared.observations, options):
+            from intensor.kernels.shards.distributed import (  # noqa: PLC0415  (distributed)
+                spread_cells,
+            )
+
+            data = spread_cells(self._client, prepared.observations, options.solver.device)
         solver = replace(options.solver, radius=radius, signed=prepared.signed)
         if tolerance is not None:
             solver = replace(solver, rtol=LEAST_RTOL, tol=max(solver.tol, tolerance))
@@ -312,7 +353,7 @@ class _Fitting:
             begin = self._walked if go_on else None
             results.append(
                 run(
-                    prepared.observations,
+                    data,
                     version="fast" if begin is not None else options.version,
                     exact=exact,
                     start=begin,
@@ -348,6 +389,13 @@ def _foremost(scales: tuple[Scale, ...], scouted: Sequence[RadiusPath]) -> tuple
     errors = np.array([path.error for path in scouted])
     best, *others = np.argsort(errors, kind="stable")[:FOREMOST].tolist()
     return tuple(scales[one] for one in (best, *others) if errors[one] <= CLEARLY * errors[best])
+
+
+def can_spread(observations: Observations, options: Options) -> bool:
+    """Whether a fit gains from having its cells on the workers of a cluster."""
+    return (
+        observations.n_cells >= SPREAD and observations.shares is None and options.version == "fast"
+    )
 
 
 def _check_kriging(prepared: Prepared) -> None:

@@ -1,0 +1,247 @@
+"""Folds on the workers of a Dask cluster.
+
+A fold walks along on one worker, from one radius to the next. Each step is a task that comes with
+the whole way up to it: the worker that took the last step goes on from there, and any other, in the
+place of one that was lost, walks the way again. With more threads than folds, several radii are
+walked to at a time, each fold on as many *tracks*.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from distributed import CancelledError, Client, KilledWorker, wait
+
+from intensor.budget import Budget
+from intensor.errors import WorkerLostError
+from intensor.fitting.fold import Fold, Step, remainder_of
+from intensor.fitting.folds import word_for
+from intensor.fitting.options import Options, Scale
+from intensor.fitting.preparation import prepare
+from intensor.fitting.samples import Samples
+from intensor.kernels.shards.distributed import check_workers
+from intensor.model.model import Model
+from intensor.solver.result import Progress
+
+__all__ = ["RemoteFolds"]
+
+ATTEMPTS = 4
+"""How often a step is tried when workers are lost in the middle of it."""
+LOST = (CancelledError, KilledWorker, TimeoutError, OSError)
+POLL = 0.2
+"""Seconds between two looks at the budget while workers are busy."""
+MOST_AHEAD = 4
+"""Radii at a time: those behind the best are walked to in vain."""
+Call = tuple[str, tuple[float, ...]]
+"""A method of ``Fold`` and its numbers."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spec:
+    """What a fold is made of."""
+
+    training: Samples
+    held: Samples
+    scale: Scale
+    options: Options
+    start: Model | None
+
+
+@dataclass(slots=True, eq=False)
+class Track:
+    """One engine on its way: where its fold is, and what it has done."""
+
+    fold: int
+    name: str = field(default_factory=lambda: uuid.uuid4().hex)
+    done: list[Call] = field(default_factory=list)
+
+
+class RemoteFolds:
+    """Folds that are walked on workers, all at the same time.
+
+    Parameters
+    ----------
+    client
+        Of the cluster.
+    pairs, scale, options, starts
+        As in ``open_folds``.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        pairs: Sequence[tuple[Samples, Samples]],
+        scale: Scale,
+        options: Options,
+        starts: Sequence[Model],
+    ) -> None:
+        self._client = client
+        if options.solver.threads is None:  # a worker has other tasks on its other cores
+            options = replace(options, solver=replace(options.solver, threads=1))
+        self._specs = [
+            Spec(training, held, scale, options, start)
+            for (training, held), start in itertools.zip_longest(pairs, starts)
+        ]
+        walks = len(pairs) * len(options.scales)  # that may go on at a time
+        self.ahead = max(1, min(MOST_AHEAD, check_workers(client) // walks))
+        self._tracks = [
+            [Track(fold) for fold in range(len(self._specs))] for _ in range(self.ahead)
+        ]
+        self._sent = self._send()
+        described = self._try_all(
+            lambda: [client.submit(_describe, spec, pure=False) for spec in self._sent], Budget()
+        )
+        self.largest = max(largest for largest, _ in described)
+        self.kriges = any(kriges for _, kriges in described)
+
+    def walk_to(
+        self, radii: Sequence[float], budget: Budget, watch: Callable[[str, Progress], bool]
+    ) -> list[list[Step]]:
+        """Return for each radius what every fold comes to; fewer radii when there is no time."""
+        calls = [
+            (track, ("walk_to", (radius,)))
+            for radius, tracks in zip(radii, self._tracks, strict=False)
+            for track in tracks
+        ]
+        steps = self._take(calls, budget)
+        size = len(self._specs)
+        found = [steps[start : start + size] for start in range(0, len(steps), size)]
+        for radius, here in zip(radii, found, strict=True):
+            _tell(here, partial(watch, word_for(radius)))
+        return found
+
+    def approach(
+        self, radius: float, gap: float, budget: Budget, watch: Callable[[Progress], bool]
+    ) -> list[Step]:
+        """Return what every fold comes to at a radius, with a gap as the tolerance."""
+        steps = self._take(
+            [(track, ("approach", (radius, gap))) for track in self._tracks[0]], budget
+        )
+        _tell(steps, watch)
+        return steps
+
+    def close(self) -> None:
+        """Let the workers forget their engines."""
+        names = [track.name for tracks in self._tracks for track in tracks]
+        try:
+            self._client.run(_forget, names, on_error="ignore")
+        except (*LOST, ValueError):  # no worker is left that could remember
+            pass
+
+    def _take(self, calls: Sequence[tuple[Track, Call]], budget: Budget) -> list[Step]:
+        """Let every track take a step."""
+        seconds = budget.remaining
+
+        def submit() -> list[Any]:
+            return [
+                self._client.submit(
+                    _step,
+                    self._sent[track.fold],
+                    track.name,
+                    tuple(track.done),
+                    call,
+                    seconds,
+                    pure=False,
+                )
+                for track, call in calls
+            ]
+
+        steps: list[Step] = self._try_all(submit, budget)
+        for track, call in calls:
+            track.done.append(call)
+        return steps
+
+    def _try_all(self, submit: Callable[[], list[Any]], budget: Budget) -> list[Any]:
+        """Run tasks, again when workers are lost; on Ctrl-C, wait for what is under way."""
+        problem: BaseException | None = None
+        for _ in range(ATTEMPTS):
+            check_workers(self._client)
+            try:
+                futures = submit()
+                while True:
+                    try:
+                        wait(futures, timeout=POLL)
+                        break
+                    except TimeoutError:
+                        if budget.interrupted:
+                            self._client.run(_stop_all, on_error="ignore")
+                return list(self._client.gather(futures))
+            except LOST as lost:
+                problem = lost
+                self._sent = self._send()
+        raise WorkerLostError(
+            f"workers were lost in each of {ATTEMPTS} attempts at a step of the validation; the "
+            f"last one said: {problem!r}"
+        ) from problem
+
+    def _send(self) -> list[Any]:
+        sent: list[Any] = self._client.scatter(self._specs, hash=False)
+        return sent
+
+
+def _tell(steps: Sequence[Step], watch: Callable[[Progress], bool]) -> None:
+    for step in steps:
+        if step.progress is not None:
+            watch(step.progress)
+
+
+@dataclass(slots=True, eq=False)
+class _Walker:
+    """A fold on a worker, and the way that it has gone."""
+
+    fold: Fold
+    done: list[Call]
+    budget: Budget
+
+
+_walkers: dict[str, _Walker] = {}
+_lock = threading.Lock()
+
+
+def _describe(spec: Spec) -> tuple[float, bool]:
+    """Return the largest fitted value of a fold, and whether its remainder may be kriged."""
+    prepared = prepare(spec.training, spec.scale)
+    return prepared.largest, remainder_of(spec.options, prepared) != "none"
+
+
+def _step(spec: Spec, name: str, before: tuple[Call, ...], call: Call, seconds: float) -> Step:
+    """Take a step, from where this worker is or from the beginning."""
+    with _lock:
+        walker = _walkers.pop(name, None)
+    if walker is None or tuple(walker.done) != before:
+        fold = Fold(spec.training, spec.held, spec.scale, spec.options, spec.start)
+        walker = _Walker(fold, [], Budget())
+        for earlier in before:
+            _do(walker, earlier)
+    walker.budget = Budget(seconds)
+    with _lock:
+        _walkers[name] = walker
+    return _do(walker, call)
+
+
+def _do(walker: _Walker, call: Call) -> Step:
+    what, numbers = call
+    step: Step = getattr(walker.fold, what)(*numbers, walker.budget, lambda progress: True)
+    walker.done.append(call)
+    return step
+
+
+def _stop_all() -> None:
+    """End the steps that are under way on this worker, with what they have."""
+    with _lock:
+        for walker in _walkers.values():
+            walker.budget.interrupted = True
+
+
+def _forget(names: Sequence[str]) -> None:
+    with _lock:
+        walkers = [_walkers.pop(name, None) for name in names]
+    for walker in walkers:
+        if walker is not None:
+            walker.fold.close()

@@ -1,0 +1,184 @@
+"""Folds on a Dask cluster: the same path, several radii at a time, and workers that die."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import intensor
+from intensor.budget import Budget
+from intensor.errors import ClusterError, WorkerLostError
+from intensor.estimator import TensorCompleter
+from intensor.fitting import entry as entry_module
+from intensor.fitting.options import check_options
+from intensor.fitting.path import approach, walk
+from intensor.fitting.samples import Samples, splits
+
+distributed = pytest.importorskip("distributed")
+remote = pytest.importorskip("intensor.fitting.remote")
+pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask's own
+
+DATA = intensor.planted((8, 7, 6), 250, noise=0.1)
+SAMPLES = Samples(coords=DATA.coords, values=DATA.values, weights=None, shape=DATA.shape)
+
+
+def cluster(n_workers, *, processes=False):
+    return distributed.LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=1,
+        processes=processes,
+        dashboard_address=None,
+        silence_logs=50,
+    )
+
+
+@pytest.fixture(scope="module")
+def client():
+    with cluster(2) as there, distributed.Client(there) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def many():
+    with cluster(6) as there, distributed.Client(there) as client:
+        yield client
+
+
+def go_on(word, progress):
+    return True
+
+
+def walked(client=None, *, budget=None, watch=go_on, **words):
+    options = check_options(**{"validation": 2, "threads": 1, **words})
+    pairs = list(splits(SAMPLES, folds=options.folds, share=options.share, seed=0))
+    path, models = walk(
+        pairs,
+        options.scales[0],
+        options,
+        budget=budget or Budget(),
+        watch=watch,
+        client=client,
+    )
+    return path, models, (pairs, options)
+
+
+def check_same(there, here):
+    for name in ("radii", "errors", "objectives", "boxes", "noise", "kriged"):
+        np.testing.assert_array_equal(getattr(there, name), getattr(here, name))
+
+
+@pytest.mark.parametrize("words", [{}, {"remainder": "auto"}, {"baseline": "additive"}])
+def test_the_path_that_is_walked_here(client, words):
+    there, models, _ = walked(client, **words)
+    here, expected, _ = walked(**words)
+    check_same(there, here)
+    assert len(models) == len(expected) == 2
+    for ours, theirs in zip(models, expected, strict=True):
+        assert np.array_equal(ours.vertices.flags(), theirs.vertices.flags())
+        assert np.array_equal(ours.weights, theirs.weights)
+
+
+def test_a_closer_fit(client):
+    path, models, (pairs, options) = walked()
+    words = {"budget": Budget(), "watch": go_on}
+    given = (pairs, options.scales[0], options, path, models)
+    assert approach(*given, client=client, **words) == approach(*given, **words)
+
+
+def test_more_workers_walk_to_more_radii_at_a_time(many):
+    there, _, _ = walked(many)
+    here, _, _ = walked()
+    n = min(len(there), len(here))
+    np.testing.assert_array_equal(there.radii[:n], here.radii[:n])
+    np.testing.assert_array_equal(there.errors[0], here.errors[0])  # cold on both
+    np.testing.assert_allclose(there.errors[:n], here.errors[:n], rtol=0.2)
+
+
+def test_nothing_is_left_on_the_workers(client):
+    walked(client, n_radii=2)
+    counts = client.run(lambda: len(remote._walkers))
+    assert set(counts.values()) == {0}
+
+
+def test_progress_is_told_and_can_end_it(client):
+    heard = []
+    budget = Budget()
+
+    def watch(word, progress):
+        heard.append(word)
+        budget.interrupted = True
+        return False
+
+    path, _, _ = walked(client, budget=budget, watch=watch)
+    assert len(path) == 1
+    assert heard == [f"radius {path.radii[0]:.4g}"] * 2
+
+
+def test_an_interrupt_ends_what_is_under_way(client):
+    # Without a radius that ends the walk this would go on for as long as it takes.
+    options = {"rtol": 0.0, "n_radii": 60}
+    budget = Budget()
+    threading.Timer(0.5, setattr, (budget, "interrupted", True)).start()
+    path, _, _ = walked(client, budget=budget, **options)
+    assert len(path) >= 1
+
+
+def test_a_killed_worker_costs_nothing_but_time():
+    here, _, _ = walked()
+    with cluster(2, processes=True) as there, distributed.Client(there) as client:
+        killed = []
+
+        def watch(word, progress):
+            if len(killed) < 2 and word not in killed:
+                killed.append(word)
+                (first, *_) = client.scheduler_info()["workers"]
+                os.kill(client.run(os.getpid, workers=[first])[first], signal.SIGKILL)
+            return True
+
+        found, _, _ = walked(client, watch=watch)
+    assert len(killed) == 2
+    check_same(found, here)
+
+
+def test_steps_that_never_succeed_end(client, monkeypatch):
+    def broken(*given):
+        raise distributed.KilledWorker("task", "worker", 3)
+
+    monkeypatch.setattr(client, "gather", broken)
+    with pytest.raises(WorkerLostError, match="at a step of the validation"):
+        walked(client)
+
+
+def test_no_workers():
+    said = pytest.raises(ClusterError, match="no workers; start some")
+    with cluster(0) as there, distributed.Client(there) as client, said:
+        walked(client)
+
+
+def test_an_estimator_with_a_client(client):
+    words = {"baseline": "auto", "validation": 2, "n_radii": 2, "threads": 1}
+    there = TensorCompleter(client=client, **words).fit(DATA.coords, DATA.values)
+    here = TensorCompleter(**words).fit(DATA.coords, DATA.values)
+    assert there.radius_ == here.radius_
+    assert there.objective_ == pytest.approx(here.objective_, rel=1e-9)
+    check_same(there.path_, here.path_)
+
+
+def test_the_last_fit_on_the_workers(client, monkeypatch):
+    monkeypatch.setattr(entry_module, "SPREAD", 1)
+    words = {"radius": 1.0, "max_iterations": 4, "threads": 1, "rtol": 1e-9}
+    there = TensorCompleter(client=client, **words).fit(DATA.coords, DATA.values)
+    here = TensorCompleter(**words).fit(DATA.coords, DATA.values)
+    assert there.objective_ == pytest.approx(here.objective_, rel=1e-9)
+    assert np.array_equal(there.model_.vertices.flags(), here.model_.vertices.flags())
+
+
+def test_a_clone_keeps_the_client(client):
+    completer = TensorCompleter(client=client, radius=2.0)
+    again = clone(completer)
+    assert again.client is client
+    assert again.radius == 2.0
+    assert again is not completer
