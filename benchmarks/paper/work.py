@@ -254,7 +254,7 @@ def _panel(
         axes.set_yscale("log")
     elif heights:
         axes.set_ylim(0.0, 1.1 * max(heights))
-    axes.tick_params(labelsize="x-small")
+    axes.tick_params(which="both", labelsize="x-small")
     axes.grid(visible=True, linewidth=0.3)
     if curve:
         points = [(seconds, max(nmse, LEAST)) for seconds, nmse in curve]
