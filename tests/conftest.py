@@ -6,5 +6,11 @@ runs them on a device.
 """
 
 import os
+import signal
 
 os.environ.setdefault("NUMBA_ENABLE_CUDASIM", "1")
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts background jobs so; tests of Ctrl-C need what an interpreter does by default.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
