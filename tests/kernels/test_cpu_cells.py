@@ -1,10 +1,10 @@
 """Cells in memory against dense matrices."""
 
-import cells_cases
 import numpy as np
 import pytest
-from cells_cases import SHAPES, Case
 
+import cells_cases
+from cells_cases import SHAPES, Case
 from intensor.kernels import threads
 from intensor.kernels.cpu_cells import CpuCells
 from intensor.kernels.packed_cells import distinct, pack_cells

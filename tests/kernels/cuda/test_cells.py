@@ -1,10 +1,10 @@
 """Cells on a device against dense matrices; under the CUDA simulator unless told otherwise."""
 
-import cells_cases
 import numpy as np
 import pytest
-from cells_cases import Case
 
+import cells_cases
+from cells_cases import Case
 from intensor.data.observations import observe
 from intensor.kernels.cpu_cells import CpuCells
 from intensor.kernels.cuda import cells as module
