@@ -50,10 +50,10 @@ def check(costs, firsts, cutoff, *, exact=True):
     [
         ((4, 3, 3), [0, 3]),
         ((3, 4, 4), [0, 2, 4]),
-        ((3, 5, 3), [0, 2, 4, 5]),
+        ((2, 4, 3), [0, 2, 3, 4]),
         ((2, 7, 3), [0, 6, 7]),
-        ((2, 2, 4, 3), [0, 2, 4]),
-        ((2, 1, 2, 3, 3), [0, 1, 2, 3]),
+        ((2, 2, 2, 3), [0, 1, 2]),
+        ((1, 2, 1, 2, 2), [0, 1, 2]),
         ((1, 2, 2), [0, 1, 2]),
     ],
 )
@@ -64,8 +64,7 @@ def test_what_is_left_holds_a_box_below_the_cutoff(shape, firsts):
     assert check(costs, firsts, least)[0].size == 0
 
 
-@pytest.mark.parametrize("tried", [0, 1])
-def test_what_would_take_too_long_is_left_to_the_host(tried, monkeypatch):
+def test_what_would_take_too_long_is_left_to_the_host(monkeypatch):
     if not simulated():
         pytest.skip("constants are compiled in")
     costs = draw((3, 4, 4), 3)
@@ -73,7 +72,7 @@ def test_what_would_take_too_long_is_left_to_the_host(tried, monkeypatch):
     cutoff = int(np.quantile(least, 0.3))
     monkeypatch.setattr(module, "SWEEPS", 0)
     exact, _ = check(costs, [0, 2, 4], cutoff)
-    monkeypatch.setattr(module, "MOST_TRIED", tried)
+    monkeypatch.setattr(module, "MOST_TRIED", 0)
     left, _ = check(costs, [0, 2, 4], cutoff, exact=False)
     assert exact.size < left.size < least.size
 
@@ -89,22 +88,22 @@ def test_large_numbers_are_rounded_to_the_safe_side():
     costs = draw((3, 2, 3), 2, kind=np.int64, size=1 << 45)
     least = least_costs(costs)
     for cutoff in (int(least.min()), int(least.min()) + 1, int(np.quantile(least, 0.4))):
-        left, _ = check(costs, [0, 1, 2], cutoff, exact=False)
+        left, _ = check(costs, [0, 2], cutoff, exact=False)
         assert left.size <= (least < cutoff + (1 << 32)).sum()
 
 
 def test_ranges_make_up_the_whole_and_a_short_list_is_filled_in_parts(monkeypatch):
     costs = draw((3, 2, 3), 4)
     cutoff = int(np.quantile(least_costs(costs), 0.6))
-    whole, _ = check(costs, [0, 1, 2], cutoff)
+    whole, _ = check(costs, [0, 2], cutoff)
     monkeypatch.setattr(module, "SPAN", 1)
     monkeypatch.setattr(module, "MOST_BLOCKS", 2)
-    patterns = PatternFilter(costs, np.array([0, 1, 2]))
+    patterns = PatternFilter(costs, np.array([0, 2]))
     assert patterns.digits == 1
     parts = [patterns.remaining(cutoff, start, start + 2) for start in (0, 2)]
     np.testing.assert_array_equal(np.sort(np.concatenate(parts)), whole)
     monkeypatch.setattr(module, "ROOM_FOR_LIST", 3)
-    short = PatternFilter(costs, np.array([0, 1, 2]))
+    short = PatternFilter(costs, np.array([0, 2]))
     np.testing.assert_array_equal(np.sort(short.remaining(cutoff, 0, 4)), whole)
 
 
