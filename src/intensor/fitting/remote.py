@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from distributed import CancelledError, Client, KilledWorker, wait
+from distributed import Client, wait
 
 from intensor.budget import Budget
 from intensor.errors import WorkerLostError
@@ -25,15 +25,12 @@ from intensor.fitting.folds import word_for
 from intensor.fitting.options import Options, Scale
 from intensor.fitting.preparation import prepare
 from intensor.fitting.samples import Samples
-from intensor.kernels.shards.distributed import check_workers
+from intensor.kernels.shards.distributed import ATTEMPTS, LOST, check_workers
 from intensor.model.model import Model
 from intensor.solver.result import Progress
 
 __all__ = ["RemoteFolds"]
 
-ATTEMPTS = 4
-"""How often a step is tried when workers are lost in the middle of it."""
-LOST = (CancelledError, KilledWorker, TimeoutError, OSError)
 POLL = 0.2
 """Seconds between two looks at the budget while workers are busy."""
 MOST_AHEAD = 4
@@ -93,6 +90,7 @@ class RemoteFolds:
         self._tracks = [
             [Track(fold) for fold in range(len(self._specs))] for _ in range(self.ahead)
         ]
+        self._names = [track.name for tracks in self._tracks for track in tracks]
         self._sent = self._send()
         described = self._try_all(
             lambda: [client.submit(_describe, spec, pure=False) for spec in self._sent], Budget()
@@ -128,9 +126,8 @@ class RemoteFolds:
 
     def close(self) -> None:
         """Let the workers forget their engines."""
-        names = [track.name for tracks in self._tracks for track in tracks]
         try:
-            self._client.run(_forget, names, on_error="ignore")
+            self._client.run(_forget, self._names, on_error="ignore")
         except (*LOST, ValueError):  # no worker is left that could remember
             pass
 
@@ -170,7 +167,7 @@ class RemoteFolds:
                         break
                     except TimeoutError:
                         if budget.interrupted:
-                            self._client.run(_stop_all, on_error="ignore")
+                            self._client.run(_stop, self._names, on_error="ignore")
                 return list(self._client.gather(futures))
             except LOST as lost:
                 problem = lost
@@ -232,11 +229,12 @@ def _do(walker: _Walker, call: Call) -> Step:
     return step
 
 
-def _stop_all() -> None:
-    """End the steps that are under way on this worker, with what they have."""
+def _stop(names: Sequence[str]) -> None:
+    """End the steps of some tracks that are under way on this worker, with what they have."""
     with _lock:
-        for walker in _walkers.values():
-            walker.budget.interrupted = True
+        for name in names:
+            if name in _walkers:
+                _walkers[name].budget.interrupted = True
 
 
 def _forget(names: Sequence[str]) -> None:

@@ -28,7 +28,7 @@ SHORT_BLOCK, LONG_BLOCK = 8, 14
 SECONDS_PER_ENTRY = 0.4e-9
 """Of an enumeration, everything included."""
 SECONDS_PER_DEVICE_ENTRY, LEAST_DEVICE_SECONDS = 0.01e-9, 0.02
-"""Of an enumeration on a CUDA device."""
+"""Of an enumeration on a CUDA device: an estimate, not a measurement."""
 SHARED_BYTES = 48 << 10
 """Memory that the threads of a block have in common on any CUDA device."""
 LEAST_SECONDS = 1e-3

@@ -30,7 +30,7 @@ from intensor.kernels.threads import Workers
 if TYPE_CHECKING:
     from intensor.kernels.cuda.shard import DeviceShard
 
-__all__ = ["DaskShards", "check_workers", "observe_on_workers", "spread_cells"]
+__all__ = ["ATTEMPTS", "LOST", "DaskShards", "check_workers", "observe_on_workers", "spread_cells"]
 
 ATTEMPTS = 4
 """How often a round is tried when workers are lost in the middle of it."""
