@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from intensor.data.observations import observe
+from intensor.data.observations import Observations, observe
+from intensor.kernels.threads import Workers
 from intensor.problem.objective import build_objective
 from intensor.problem.vertex import membership, pack_vertices
 
@@ -108,3 +109,34 @@ def check_refinement(case, *, negative):
 
 def rows_of(lanes, count):
     return [((lanes >> np.uint64(s)) & np.uint64(1)).astype(np.uint8) for s in range(count)]
+
+
+class ShardsHere:
+    """Shards of this process, in memory or on a device."""
+
+    def __init__(self, shards, threads=1):
+        self.shards, self.workers = shards, Workers(threads)
+
+    @property
+    def sizes(self):
+        return tuple(shard.n_cells for shard in self.shards)
+
+    def ask(self, what, *arguments, **words):
+        return [
+            getattr(shard, what)(*arguments, workers=self.workers, **words) for shard in self.shards
+        ]
+
+    def pick(self, places):
+        return [shard.pick(here) for shard, here in zip(self.shards, places, strict=True)]
+
+
+def some_of(observations, chosen):
+    return Observations(
+        shape=observations.shape,
+        coords=tuple(column[chosen] for column in observations.coords),
+        counts=observations.counts[chosen],
+        means=observations.means[chosen],
+        n=int(observations.counts[chosen].sum()),
+        within=observations.within,
+        mean_square=observations.mean_square,
+    )

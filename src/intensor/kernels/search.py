@@ -500,6 +500,15 @@ def _scan_slabs(
 
 
 @njit(cache=True, nogil=True)
+def _count_choices(firsts: IndexArray) -> int:
+    """Return how many on-off patterns the blocks of rows have, each by itself."""
+    count = 0
+    for b in range(firsts.size - 1):
+        count += 1 << (firsts[b + 1] - firsts[b])
+    return count
+
+
+@njit(cache=True, nogil=True)
 def scan(
     costs: AnyArray,
     firsts: IndexArray,
@@ -525,9 +534,7 @@ def scan(
     target, spread, pool, stop, counts
         As in ``search``.
     """
-    n_choices = 0
-    for b in range(firsts.size - 1):
-        n_choices += 1 << (firsts[b + 1] - firsts[b])
+    n_choices = _count_choices(firsts)
     tables = np.empty((costs.shape[1] - 1, costs.shape[3], n_choices), dtype=costs.dtype)
     slabs = costs[0].copy()
     rest = rest_codes[0] ^ (rest_codes[0] >> 1)
@@ -579,9 +586,7 @@ def scan_listed(
     target, spread, pool, stop, counts
         As in ``search``.
     """
-    n_choices = 0
-    for b in range(firsts.size - 1):
-        n_choices += 1 << (firsts[b + 1] - firsts[b])
+    n_choices = _count_choices(firsts)
     n_leading, n_outer, n_rows, n_columns = costs.shape
     tables = np.empty((0, n_columns, n_choices), dtype=costs.dtype)
     slabs = np.empty((1, n_rows, n_columns), dtype=costs.dtype)

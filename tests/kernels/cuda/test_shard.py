@@ -7,39 +7,11 @@ import pytest
 
 import cells_cases
 import intensor
-from cells_cases import Case
-from intensor.data.observations import Observations
+from cells_cases import Case, ShardsHere, some_of
 from intensor.kernels.cuda.shard import DeviceShard
 from intensor.kernels.shards.cells import ShardedCells, ShardedObservations
 from intensor.kernels.shards.shard import make_shard
 from intensor.kernels.threads import Workers
-
-
-class DeviceShards:
-    """Shards on one device."""
-
-    def __init__(self, shards):
-        self.shards = shards
-        self.sizes = tuple(shard.n_cells for shard in shards)
-
-    def ask(self, what, *arguments, **words):
-        workers = Workers(1)
-        return [getattr(shard, what)(*arguments, workers=workers, **words) for shard in self.shards]
-
-    def pick(self, places):
-        return [shard.pick(here) for shard, here in zip(self.shards, places, strict=True)]
-
-
-def some_of(observations, chosen):
-    return Observations(
-        shape=observations.shape,
-        coords=tuple(column[chosen] for column in observations.coords),
-        counts=observations.counts[chosen],
-        means=observations.means[chosen],
-        n=int(observations.counts[chosen].sum()),
-        within=observations.within,
-        mean_square=observations.mean_square,
-    )
 
 
 def make(observations, radius):
@@ -47,7 +19,7 @@ def make(observations, radius):
     shards = [DeviceShard(make_shard(some_of(observations, part))) for part in (odd, ~odd)]
     data = ShardedObservations(
         shape=observations.shape,
-        shards=DeviceShards(shards),
+        shards=ShardsHere(shards),
         n=observations.n,
         within=observations.within,
         mean_square=observations.mean_square,

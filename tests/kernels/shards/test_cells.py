@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import cells_cases
-from cells_cases import SHAPES, Case
-from intensor.data.observations import Observations
+from cells_cases import SHAPES, Case, ShardsHere, some_of
 from intensor.errors import SettingError
 from intensor.kernels.cpu_cells import CpuCells
 from intensor.kernels.shards import cells as cells_module
@@ -15,44 +14,13 @@ from intensor.kernels.shards.shard import make_shard
 from intensor.kernels.threads import Workers
 
 
-class MemoryShards:
-    """Shards in memory."""
-
-    def __init__(self, shards, threads=1):
-        self.shards, self.workers = shards, Workers(threads)
-
-    @property
-    def sizes(self):
-        return tuple(shard.n_cells for shard in self.shards)
-
-    def ask(self, what, *arguments, **words):
-        return [
-            getattr(shard, what)(*arguments, workers=self.workers, **words) for shard in self.shards
-        ]
-
-    def pick(self, places):
-        return [shard.pick(here) for shard, here in zip(self.shards, places, strict=True)]
-
-
-def some_of(observations, chosen):
-    return Observations(
-        shape=observations.shape,
-        coords=tuple(column[chosen] for column in observations.coords),
-        counts=observations.counts[chosen],
-        means=observations.means[chosen],
-        n=int(observations.counts[chosen].sum()),
-        within=observations.within,
-        mean_square=observations.mean_square,
-    )
-
-
 def cut(observations, n_shards, threads=1):
     owner = np.random.default_rng(5).integers(0, n_shards, observations.n_cells)
     owner[:n_shards] = np.arange(n_shards)
     shards = [make_shard(some_of(observations, owner == shard)) for shard in range(n_shards)]
     return ShardedObservations(
         shape=observations.shape,
-        shards=MemoryShards(shards, threads),
+        shards=ShardsHere(shards, threads),
         n=observations.n,
         within=observations.within,
         mean_square=observations.mean_square,
