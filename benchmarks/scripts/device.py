@@ -1,10 +1,12 @@
-"""Times the CUDA backend: kernels against a plain copy, planted tensors end to end, the crossover.
+"""Times the CUDA backend: kernels against a plain copy, planted tensors end to end, the crossover,
+exact calls.
 
 Run on a machine with a CUDA device:
 
     python -m benchmarks.scripts.device kernels --n 100000000
     python -m benchmarks.scripts.device planted --n 1000000000
     python -m benchmarks.scripts.device crossover
+    python -m benchmarks.scripts.device exact
 """
 
 from __future__ import annotations
@@ -18,15 +20,21 @@ from typing import Any
 import numpy as np
 
 import intensor
+from benchmarks.scripts.exact import CASES, STRETCH, hard_costs
+from intensor.budget import Budget
 from intensor.kernels.cuda.cells import CudaCells
 from intensor.kernels.cuda.device import array_module, free_bytes
 from intensor.kernels.cuda.observations import observe_on_device
 from intensor.kernels.threads import Workers
 from intensor.model.metrics import nmse
+from intensor.oracles.device_enumeration import DeviceEnumerationOracle
+from intensor.oracles.enumeration import EnumerationOracle
 from intensor.problem.vertex import pack_vertices
 
 LENGTH = 2000
 AT_ONCE = 1 << 26
+HOST_LIMIT = 60.0
+"""Seconds for an exact call on the host."""
 
 
 def draw(n: int, length: int = LENGTH, rep: int = 0) -> tuple[Any, Any, Any]:
@@ -154,13 +162,39 @@ def crossover() -> Iterator[str]:
         yield line
 
 
+def exact() -> Iterator[str]:
+    """Make the calls of ``benchmarks.scripts.exact`` that are enumerations, on host and device."""
+    for case in (*CASES, *STRETCH):
+        if case.exact != "enumeration":
+            continue
+        cells, costs, _ = hard_costs(case, 0)
+        line = f"{case.name}:"
+        for name, oracle, times in (
+            ("device", DeviceEnumerationOracle(cells), 3),
+            ("host", EnumerationOracle(cells), 1),
+        ):
+            took = []
+            for _ in range(times):
+                budget = Budget(HOST_LIMIT if name == "host" else None)
+                start = time.perf_counter()
+                answer = oracle.minimise(costs, budget=budget)
+                took.append(time.perf_counter() - start)
+            line += (
+                f" {name} {min(took):.3f} s, expected {oracle.expected_seconds():.2g} s, "
+                f"least {answer.value:.9g}, bound {answer.bound:.9g}"
+            )
+            line += " (out of time);" if budget.spent else ";"
+        yield line
+
+
 def main() -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("kernels", "planted", "crossover"))
+    parser.add_argument("what", choices=("kernels", "planted", "crossover", "exact"))
     parser.add_argument("--n", type=int, default=10**8)
     given = parser.parse_args()
-    lines = crossover() if given.what == "crossover" else globals()[given.what](given.n)
+    sized = given.what in ("kernels", "planted")
+    lines = globals()[given.what](*([given.n] if sized else []))
     for line in lines:
         print(line, flush=True)
 

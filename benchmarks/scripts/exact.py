@@ -157,7 +157,7 @@ def mip(arguments: argparse.Namespace) -> Iterator[str]:
     yield "| instance | ours, one thread | HiGHS | SCIP | Gurobi |"
     yield "|---|---|---|---|---|"
     for case in [*CASES, MATRIX]:
-        cells, costs, _ = _hard_costs(case, 0)
+        cells, costs, _ = hard_costs(case, 0)
         start, _ = best_of_many(cells, costs)
         replies = [
             _reply(name, cells, costs, start, arguments.cap)
@@ -220,7 +220,7 @@ def _certify(case: Case, rep: int, *, threads: int, limit: float) -> tuple[inten
 
 
 def _call(case: Case, rep: int) -> tuple[float, float, float, float]:
-    cells, costs, product = _hard_costs(case, rep)
+    cells, costs, product = hard_costs(case, rep)
     times = []
     for threads in (1, 2):
         oracle = exact_oracle(case.exact, cells, threads=threads)
@@ -233,7 +233,8 @@ def _call(case: Case, rep: int) -> tuple[float, float, float, float]:
     return expected, times[0], times[1], answer.value / product
 
 
-def _hard_costs(case: Case, rep: int) -> tuple[Observations, np.ndarray, float]:
+def hard_costs(case: Case, rep: int) -> tuple[Observations, np.ndarray, float]:
+    """Return cells, the gradient where the heuristic phase ends, and its product with the model."""
     coords, values = _instance(case, rep)
     result = intensor.solve(
         coords, values, shape=case.shape, radius=case.radius, exact="off", time_limit=120.0
@@ -291,7 +292,7 @@ def _compile() -> None:
                 tol=tol,
                 rtol=0.0,
             )
-    cells, costs, _ = _hard_costs(CASES[0], 0)
+    cells, costs, _ = hard_costs(CASES[0], 0)
     for exact in ("enumeration", "branch"):
         exact_oracle(exact, cells).minimise(costs)
 

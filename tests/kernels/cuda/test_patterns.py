@@ -96,8 +96,7 @@ def test_ranges_make_up_the_whole_and_a_short_list_is_filled_in_parts(monkeypatc
     costs = draw((3, 2, 3), 4)
     cutoff = int(np.quantile(least_costs(costs), 0.6))
     whole, _ = check(costs, [0, 2], cutoff)
-    monkeypatch.setattr(module, "SPAN", 1)
-    monkeypatch.setattr(module, "MOST_BLOCKS", 2)
+    monkeypatch.setattr(module, "SHORT_SPAN", 1)
     patterns = PatternFilter(costs, np.array([0, 2]))
     assert patterns.digits == 1
     parts = [patterns.remaining(cutoff, start, start + 2) for start in (0, 2)]

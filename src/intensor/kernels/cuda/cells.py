@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape, WordArray
 from intensor.kernels.base import BoundSums, Cells
 from intensor.kernels.cpu_cells import CpuCells
 from intensor.kernels.cuda import sums
-from intensor.kernels.cuda.device import array_module, check_room, to_host
+from intensor.kernels.cuda.device import array_module, check_room, for_kernels, to_host
 from intensor.kernels.cuda.observations import DeviceObservations
 from intensor.kernels.cuda.sums import TILE, grid_of
 from intensor.kernels.lanes import still_falling
@@ -30,6 +31,41 @@ RUNS = 4
 """Cells with the same indices of the modes up to one, from which on that mode is summed in runs."""
 PER_CELL = 16
 """Bytes that a cell takes next to the observations: target and cost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Views:
+    """The arrays of ``CudaCells`` as kernels take them; ``sums`` mode by mode."""
+
+    rows: Any
+    targets: Any
+    costs: Any
+    shares: Any
+    totals: Any
+    vertex_totals: Any
+    sums: list[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Moving:
+    """Lanes on the device.
+
+    Attributes
+    ----------
+    table, origins
+        (sum(shape), 1) bits of the lanes, and of the vertices that they shall take the place of.
+    weights, exchange
+        (64,) weights of these, and whether there are any.
+    sign, scale
+        Costs are taken times the sign and counted in whole multiples of ``1 / scale``.
+    """
+
+    table: Any
+    origins: Any
+    weights: Any
+    exchange: bool
+    sign: float
+    scale: float
 
 
 class CudaCells:
@@ -66,6 +102,15 @@ class CudaCells:
         self._totals = self._xp.zeros((self._grid, 4))
         self._vertex_totals = self._xp.zeros((self._grid, 64))
         self._sums = self._xp.zeros((max(data.shape), 64), dtype=np.int64)
+        self._views = _Views(
+            rows=for_kernels(data.rows),
+            targets=for_kernels(self._targets),
+            costs=for_kernels(self._costs),
+            shares=for_kernels(self._shares),
+            totals=for_kernels(self._totals),
+            vertex_totals=for_kernels(self._vertex_totals),
+            sums=[for_kernels(self._sums[:length]) for length in data.shape],
+        )
 
     @property
     def shape(self) -> Shape:
@@ -86,18 +131,18 @@ class CudaCells:
             last = min(first + sums.AT_ONCE, n_words)
             n_bytes = min(8 * (last - first), max(1, -(-count // 8) - 8 * first))
             sums.fit_cells[self._grid, TILE, 0, 2048 * n_bytes](
-                self._data.rows,
+                self._views.rows,
                 table,
                 first,
                 last,
                 weight_sums,
-                self._targets,
-                self._shares,
+                self._views.targets,
+                self._views.shares,
                 self._step,
                 self._one_share,
                 last < n_words,
-                self._costs,
-                self._totals,
+                self._views.costs,
+                self._views.totals,
             )
         totals = to_host(self._totals)
         self._largest = float(totals[:, 2].max())
@@ -117,28 +162,30 @@ class CudaCells:
 
         Shares, where there are any, are whole numbers here, ``WHOLE`` for all cells together.
         """
-        xp, data = self._xp, self._data
         n_words = -(-last // 64)
         table = self._send(words[:, :n_words])
-        weighted = data.shares is not None
+        weighted = self._data.shares is not None
         planes = (int(self._most_counts) - 1).bit_length()
         common = np.empty((last - first, last))
         for left in range(first // 64, n_words):
             for right in range(n_words):
-                found = xp.zeros((64, 64), dtype=np.int64)
+                found = self._xp.zeros((64, 64), dtype=np.int64)
                 if weighted:
                     sums.gram_block_weighted[self._grid, TILE](
-                        data.rows, table, left, right, self._shares, WHOLE, found
+                        self._views.rows, table, left, right, self._views.shares, WHOLE, found
                     )
                 else:
+                    n_right = min(last - 64 * right, 64)
                     sums.gram_block[self._grid, TILE](
-                        data.rows,
+                        self._views.rows,
                         table,
                         left,
+                        max(first - 64 * left, 0),
                         min(last - 64 * left, 64),
                         right,
-                        min(last - 64 * right, 64),
-                        self._shares,
+                        n_right,
+                        (n_right - 1).bit_length(),
+                        self._views.shares,
                         self._step,
                         planes,
                         found,
@@ -162,7 +209,7 @@ class CudaCells:
         table = self._send(words[:, :n_words])
         for word in range(first // 64, n_words):
             sums.vertex_sums[self._grid, TILE](
-                self._data.rows, table, word, self._costs, self._vertex_totals
+                self._views.rows, table, word, self._views.costs, self._views.vertex_totals
             )
             found = to_host(self._vertex_totals).sum(axis=0)
             low, high = max(first, 64 * word), min(last, 64 * word + 64)
@@ -185,18 +232,18 @@ class CudaCells:
     ) -> FloatArray:
         """Go round the modes until no lane's value falls any more."""
         count = weights.size
-        scale, padded = self._scale(weights), self._padded(weights)
-        table, origins = self._send(lanes[:, np.newaxis]), self._send(lanes[:, np.newaxis])
+        table = self._xp.array(lanes[:, np.newaxis])
+        moving = self._moving(for_kernels(table), lanes, weights, negative)
         live = np.uint64((1 << count) - 1)
         values = np.full(64, np.inf)
         for _ in range(sweeps):
             for mode, (low, high) in enumerate(itertools.pairwise(self.offsets.tolist())):
                 reached = self._xp.zeros(64, dtype=np.int64)
-                part = self._sum_mode(mode, table, live, count, origins, padded, scale, negative)
+                self._sum_mode(mode, moving, live, count)
                 sums.switch_lanes[-(-(high - low) // TILE), TILE](
-                    part, live, count, low, table, reached
+                    self._views.sums[mode], live, count, low, moving.table, for_kernels(reached)
                 )
-            live = np.uint64(still_falling(live, to_host(reached) / scale, values))
+            live = np.uint64(still_falling(live, to_host(reached) / moving.scale, values))
             if not live:
                 break
         lanes[:] = to_host(table)[:, 0]
@@ -218,63 +265,62 @@ class CudaCells:
         With ``origins`` these are vertices in use, which others shall take the place of.
         """
         chosen = np.zeros(64) if weights is None else weights
-        scale = self._scale(chosen)
-        table = self._send(lanes[:, np.newaxis])
-        start = table if origins is None else self._send(origins[:, np.newaxis])
-        part = self._sum_mode(mode, table, live, 64, start, self._padded(chosen), scale, negative)
-        found: FloatArray = to_host(part) / scale
+        start = lanes if origins is None else origins
+        moving = self._moving(self._send(lanes[:, np.newaxis]), start, chosen, negative)
+        self._sum_mode(mode, moving, live, 64)
+        part = self._sums[: self.shape[mode]]
+        found: FloatArray = to_host(part) / moving.scale
         part[:] = 0
         return found
 
-    def _scale(self, weights: FloatArray) -> float:
-        """Return how many units of a whole number one is, for sums of costs."""
+    def _moving(
+        self, table: Any, origins: WordArray, weights: FloatArray, negative: bool
+    ) -> _Moving:
+        """Send what is to be known of lanes, next to their bits on the device."""
         curvature = float(weights.max()) * self._one_share * self._most_counts
         room = (self._largest + curvature) * self.n_cells
-        return min(WHOLE / max(room, np.finfo(np.float64).tiny), 1e300)
-
-    def _padded(self, weights: FloatArray) -> Any:
-        """Send a weight for each of 64 lanes."""
         padded = np.zeros(64)
         padded[: weights.size] = weights
-        return self._send(padded)
+        return _Moving(
+            table=table,
+            origins=self._send(origins[:, np.newaxis]),
+            weights=self._send(padded),
+            exchange=bool(padded.any()),
+            sign=-1.0 if negative else 1.0,
+            scale=min(WHOLE / max(room, np.finfo(np.float64).tiny), 1e300),
+        )
 
-    def _sum_mode(
-        self,
-        mode: int,
-        table: Any,
-        live: np.uint64,
-        count: int,
-        origins: Any,
-        weights: Any,
-        scale: float,
-        negative: bool,
-    ) -> Any:
+    def _sum_mode(self, mode: int, moving: _Moving, live: np.uint64, count: int) -> None:
         """Add the cost of each index of a mode, as whole numbers, to sums that are zero."""
-        low, high = self.offsets[mode : mode + 2].tolist()
-        part = self._sums[: high - low]
         shared = (
-            self._data.rows,
-            self._costs,
-            self._shares,
+            self._views.rows,
+            self._views.costs,
+            self._views.shares,
             self._step,
             self._one_share,
-            -1.0 if negative else 1.0,
-            scale,
-            origins,
-            weights,
-            table,
+            moving.sign,
+            moving.scale,
+            moving.origins,
+            moving.weights,
+            moving.table,
+            live,
         )
+        place = (mode, int(self.offsets[mode]), self._views.sums[mode])
         if self.n_cells >= RUNS * math.prod(self.shape[: mode + 1]):
             width = 16 if count <= 16 else 32 if count <= 32 else 64
-            sums.lane_sums_runs[self._grid, TILE](*shared, live, width, mode, low, part)
+            sums.lane_sums_runs[self._grid, TILE](*shared, width, moving.exchange, *place)
         else:
-            sums.lane_sums[self._grid, TILE](*shared, live, mode, low, part)
-        return part
+            sums.lane_sums[self._grid, TILE](*shared, *place)
 
     def bound_sums(self) -> BoundSums:
         """Return what the free bound is made of, at the gradient."""
         sums.bound_sums[self._grid, TILE](
-            self._costs, self._targets, self._shares, self._step, self._one_share, self._totals
+            self._views.costs,
+            self._views.targets,
+            self._views.shares,
+            self._step,
+            self._one_share,
+            self._views.totals,
         )
         return BoundSums(*to_host(self._totals).sum(axis=0).tolist())
 
@@ -339,8 +385,8 @@ class CudaCells:
         return places
 
     def _send(self, array: AnyArray) -> Any:
-        """Copy an array to the device."""
-        return self._xp.array(np.ascontiguousarray(array))
+        """Copy an array to the device, for kernels."""
+        return for_kernels(self._xp.array(np.ascontiguousarray(array)))
 
 
 def first_vertices(words: WordArray, n_words: int, count: int) -> WordArray:

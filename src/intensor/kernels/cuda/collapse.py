@@ -8,7 +8,7 @@ import numba.cuda
 import numpy as np
 
 from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape
-from intensor.kernels.cuda.sums import TILE, grid_of
+from intensor.kernels.cuda.sums import TILE, add_up, grid_of
 
 cuda: Any = numba.cuda
 
@@ -116,14 +116,7 @@ def collapse_cells(
         cell += cuda.gridDim.x * TILE
     partial[0, thread] = apart
     partial[1, thread] = square
-    width = TILE // 2
-    while width > 0:
-        cuda.syncthreads()
-        if thread < width:
-            partial[0, thread] += partial[0, thread + width]
-            partial[1, thread] += partial[1, thread + width]
-        width //= 2
-    cuda.syncthreads()
+    add_up(partial)
     if thread < 2:
         out_totals[cuda.blockIdx.x, thread] = partial[thread, 0]
 

@@ -11,7 +11,15 @@ from numba.core import config as numba_config
 
 from intensor.errors import DeviceError, DeviceMemoryError
 
-__all__ = ["array_module", "check_device", "check_room", "free_bytes", "simulated", "to_host"]
+__all__ = [
+    "array_module",
+    "check_device",
+    "check_room",
+    "for_kernels",
+    "free_bytes",
+    "simulated",
+    "to_host",
+]
 
 config: Any = numba_config
 HELP = "install intensor[gpu] on a machine with an NVIDIA device, or use device='cpu'"
@@ -37,6 +45,13 @@ def check_device() -> None:
 def array_module() -> Any:
     """Return CuPy, or NumPy under the simulator."""
     return importlib.import_module("numpy" if simulated() else "cupy")
+
+
+def for_kernels(array: Any) -> Any:
+    """Return an array of the device as kernels take it: they look long at any other kind."""
+    if simulated():
+        return array
+    return importlib.import_module("numba.cuda").as_cuda_array(array, sync=False)
 
 
 def to_host(array: Any) -> Any:

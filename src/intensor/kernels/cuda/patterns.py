@@ -21,7 +21,7 @@ import numba.cuda
 import numpy as np
 
 from intensor.arrays import AnyArray, IndexArray
-from intensor.kernels.cuda.device import array_module, simulated, to_host
+from intensor.kernels.cuda.device import array_module, check_device, simulated, to_host
 
 cuda: Any = numba.cuda
 
@@ -39,9 +39,10 @@ MOST_SEARCHED = 3
 MOST_TRIED = 1 << 16
 """Times 32 combinations, of one pattern; where there are more, the host has better means."""
 MOST_BLOCKS = 4096
-"""Of threads, which take turns."""
-SPAN = 8
-"""Binary digits of the number of patterns that a block goes through in one turn."""
+"""Of threads, which take turns, where each has slabs of its own."""
+SPAN, SHORT_SPAN = 8, 4
+"""Binary digits of the number of patterns that a block goes through in one turn: many where slabs
+must be summed over leading modes first, few where not, since some take much longer than others."""
 SWEEPS = 3
 """How often the multipliers are improved before combinations are tried."""
 ROOM = 28
@@ -505,6 +506,7 @@ class PatternFilter:
     """
 
     def __init__(self, costs: AnyArray, firsts: IndexArray) -> None:
+        check_device()
         xp = array_module()
         *leading, self._n_outer, n_rows, n_columns = costs.shape
         n_blocks = firsts.size - 1
@@ -521,10 +523,11 @@ class PatternFilter:
         self._layout = _layout(*self._sizes)
         self._threads = WARP * n_blocks
         self._shared = shared_bytes(*self._sizes)
+        self._most_blocks = MOST_BLOCKS if leading else 2**31 - 1
         scratch = (MOST_BLOCKS, self._costs.shape[1]) if leading else (1, 1)
         self._scratch = xp.empty(scratch, dtype=np.int32)
         self._patterns = xp.empty(ROOM_FOR_LIST, dtype=np.int64)
-        self._span = min(SPAN, int(self._n_outer))
+        self._span = min(SPAN if leading else SHORT_SPAN, int(self._n_outer))
 
     @property
     def digits(self) -> int:
@@ -547,7 +550,7 @@ class PatternFilter:
         xp = array_module()
         count = xp.zeros(1, dtype=np.int64)
         rounded = -((-cutoff) >> self._shift)
-        self._kernel[min(MOST_BLOCKS, last - first), self._threads, 0, self._shared](
+        self._kernel[min(self._most_blocks, last - first), self._threads, 0, self._shared](
             self._costs,
             self._lengths,
             self._n_outer,

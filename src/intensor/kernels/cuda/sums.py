@@ -21,6 +21,7 @@ __all__ = [
     "AT_ONCE",
     "PAIRS",
     "TILE",
+    "add_up",
     "bound_sums",
     "fit_cells",
     "gram_block",
@@ -35,17 +36,28 @@ __all__ = [
 TILE = 64 if simulated() else 256
 """Threads of a block, and cells that it takes at a time. The simulator's are slow."""
 MOST_BLOCKS = 8192
-PARTS = TILE // 64
+WARP = 32
+ALL_LANES = 0xFFFFFFFF
+PARTS = TILE // WARP
+PADDED = PARTS + 1
+"""Numbers of neighbouring vertices are then in different banks of the shared memory."""
 PAIRS = 4096 // TILE
-"""Entries of a row of the Gram matrix that a thread of ``gram_block`` counts."""
+"""Entries of a block of the Gram matrix that a thread of ``gram_block`` counts."""
+TALK = TILE if simulated() else 1
+"""What lanes tell each other under the simulator."""
 AT_ONCE = 2
 """Words whose tables ``fit_cells`` holds: 16 KiB each."""
-MOST_PLANES = 40
-"""Binary digits of a count."""
+AHEAD = 4
+"""Cells that a thread of ``fit_cells`` has in work at a time, so that it waits for memory once."""
+STRETCH = 16
+"""Cells between two looks at whether the index changes, in ``lane_sums_runs``."""
 ONE = np.uint64(1)
+LOW_HALF = np.uint64(2**32 - 1)
+HALF = np.uint64(32)
 EIGHT = np.uint64(8)
 LOWEST = np.uint64(255)
 NONE = np.uint64(0)
+ALL = np.uint64(2**64 - 1)
 
 
 def grid_of(n_cells: int) -> int:
@@ -62,8 +74,42 @@ def _inside(rows: AnyArray, words: WordArray, word: int, cell: int) -> Any:
     return members
 
 
+@cuda.jit(device=True, inline="always")
+def add_up(partial: FloatArray) -> None:
+    """Add up each row of a shared array with a column per thread, always in the same order."""
+    thread = cuda.threadIdx.x
+    width = TILE // 2
+    while width > 0:
+        cuda.syncthreads()
+        if thread < width:
+            for kind in range(partial.shape[0]):
+                partial[kind, thread] += partial[kind, thread + width]
+        width //= 2
+    cuda.syncthreads()
+
+
+@cuda.jit(device=True, inline="always")
+def _find_largest(shared: FloatArray) -> None:
+    """Find the largest number of a shared array with one per thread."""
+    thread = cuda.threadIdx.x
+    width = TILE // 2
+    while width > 0:
+        cuda.syncthreads()
+        if thread < width:
+            shared[thread] = max(shared[thread], shared[thread + width])
+        width //= 2
+    cuda.syncthreads()
+
+
+@cuda.jit(device=True, inline="always")
+def _halve(word: np.uint64, out_halves: AnyArray) -> None:
+    """Write a thread's word where others look at one of its halves."""
+    out_halves[0, cuda.threadIdx.x] = np.uint32(word & LOW_HALF)
+    out_halves[1, cuda.threadIdx.x] = np.uint32(word >> HALF)
+
+
 @cuda.jit
-def fit_cells(
+def fit_cells(  # noqa: PLR0912  (most of them are loops over a thread's cells, unrolled)
     rows: AnyArray,
     words: WordArray,
     first: int,
@@ -101,8 +147,7 @@ def fit_cells(
         x, and the largest size of a gradient.
     """
     table = cuda.shared.array(0, numba.float64)
-    errors = cuda.shared.array(TILE, numba.float64)
-    products = cuda.shared.array(TILE, numba.float64)
+    partial = cuda.shared.array((2, TILE), numba.float64)
     largest = cuda.shared.array(TILE, numba.float64)
     thread = cuda.threadIdx.x
     for place in range(thread, table.size, TILE):
@@ -111,41 +156,47 @@ def fit_cells(
     error = 0.0
     product = 0.0
     most = 0.0
-    cell = cuda.blockIdx.x * TILE + thread
-    while cell < targets.size:
-        x = out_costs[cell] if first > 0 else 0.0
+    xs = cuda.local.array(AHEAD, numba.float64)
+    inside = cuda.local.array(AHEAD, numba.uint64)
+    residuals = cuda.local.array(AHEAD, numba.float64)
+    n_bytes = table.size // 256
+    end = targets.size - 1
+    start = cuda.blockIdx.x * TILE + thread
+    stride = cuda.gridDim.x * TILE
+    while start <= end:
+        for k in range(AHEAD):
+            xs[k] = out_costs[min(start + k * stride, end)] if first > 0 else 0.0
         for word in range(first, last):
-            inside = _inside(rows, words, word, cell)
-            start = 2048 * (word - first)
-            while inside != NONE:
-                x += table[start + np.int64(inside & LOWEST)]
-                inside >>= EIGHT
-                start += 256
-        if more:
-            out_costs[cell] = x
-            cell += cuda.gridDim.x * TILE
-            continue
-        residual = x - targets[cell]
-        weighted = one_share * shares[cell * step] * residual
-        out_costs[cell] = 2.0 * weighted
-        error += weighted * residual
-        product += 2.0 * weighted * x
-        most = max(most, abs(2.0 * weighted))
-        cell += cuda.gridDim.x * TILE
-    errors[thread] = error
-    products[thread] = product
+            for k in range(AHEAD):
+                inside[k] = ALL
+            for mode in range(rows.shape[0]):
+                for k in range(AHEAD):
+                    inside[k] &= words[rows[mode, min(start + k * stride, end)], word]
+            for byte in range(8 * (word - first), min(8 * (word - first) + 8, n_bytes)):
+                for k in range(AHEAD):
+                    xs[k] += table[256 * byte + np.int64(inside[k] & LOWEST)]
+                    inside[k] >>= EIGHT
+        for k in range(AHEAD):
+            residuals[k] = xs[k] - targets[min(start + k * stride, end)]
+        for k in range(AHEAD):
+            cell = start + k * stride
+            if cell <= end:
+                if more:
+                    out_costs[cell] = xs[k]
+                else:
+                    weighted = one_share * shares[cell * step] * residuals[k]
+                    out_costs[cell] = 2.0 * weighted
+                    error += weighted * residuals[k]
+                    product += 2.0 * weighted * xs[k]
+                    most = max(most, abs(2.0 * weighted))
+        start += AHEAD * stride
+    partial[0, thread] = error
+    partial[1, thread] = product
     largest[thread] = most
-    width = TILE // 2
-    while width > 0:
-        cuda.syncthreads()
-        if thread < width:
-            errors[thread] += errors[thread + width]
-            products[thread] += products[thread + width]
-            largest[thread] = max(largest[thread], largest[thread + width])
-        width //= 2
-    if thread == 0:
-        out_totals[cuda.blockIdx.x, 0] = errors[0]
-        out_totals[cuda.blockIdx.x, 1] = products[0]
+    add_up(partial)
+    _find_largest(largest)
+    if thread < 2:
+        out_totals[cuda.blockIdx.x, thread] = partial[thread, 0]
         out_totals[cuda.blockIdx.x, 2] = largest[0]
 
 
@@ -157,7 +208,7 @@ def _cost(
     weight = weights[lane]
     if weight == 0.0:
         return amount
-    change = np.int64(round(share * weight * scale))
+    change = np.int64(round(share * (weight * scale)))
     return amount - change if (inside >> np.uint64(lane)) & ONE else amount + change
 
 
@@ -217,6 +268,13 @@ def lane_sums(
         cell += cuda.gridDim.x * TILE
 
 
+@cuda.jit(device=True, inline="always")
+def _deliver(total: Any, index: int, lane: int, out_sums: IndexArray) -> None:
+    """Add what a thread has summed for an index; there is none yet where the sum is 0."""
+    if total != 0:
+        cuda.atomic.add(out_sums, (index, lane), total)
+
+
 @cuda.jit
 def lane_sums_runs(
     rows: AnyArray,
@@ -231,6 +289,7 @@ def lane_sums_runs(
     lanes: WordArray,
     live: np.uint64,
     width: int,
+    exchange: bool,
     mode: int,
     low: int,
     out_sums: IndexArray,
@@ -244,44 +303,60 @@ def lane_sums_runs(
     ----------
     width
         16, 32 or 64: at least the number of lanes in use.
+    exchange
+        Whether any weight is above 0.
     """
-    members = cuda.shared.array(TILE, numba.uint64)
-    inside = cuda.shared.array(TILE, numba.uint64)
+    members = cuda.shared.array((2, TILE), numba.uint32)
+    inside = cuda.shared.array((2, TILE), numba.uint32)
     amounts = cuda.shared.array(TILE, numba.int64)
     parts = cuda.shared.array(TILE, numba.float64)
-    indices = cuda.shared.array(TILE, numba.int64)
+    indices = cuda.shared.array(TILE, numba.int32)
     thread = cuda.threadIdx.x
     lane, first = thread % width, thread // width * width
+    half = lane // 32
+    own = np.uint32(1) << np.uint32(lane % 32)
+    factor = weights[lane] * scale
     n_cells = costs.size
     tiles = (n_cells + TILE - 1) // TILE
     each = (tiles + cuda.gridDim.x - 1) // cuda.gridDim.x
     total = np.int64(0)
-    current = np.int64(-1)
+    current = np.int32(-1)
+    share = 0.0
+    change = np.int64(0)
     for tile in range(cuda.blockIdx.x * each, min((cuda.blockIdx.x + 1) * each, tiles)):
-        cell = tile * TILE + thread
-        members[thread] = NONE
-        if cell < n_cells:
-            word = live
-            for other in range(rows.shape[0]):
-                if other != mode:
-                    word &= lanes[rows[other, cell], 0]
-            members[thread] = word
-            inside[thread] = _inside(rows, origins, 0, cell)
-            amounts[thread] = np.int64(round(sign * costs[cell] * scale))
+        cell = min(tile * TILE + thread, n_cells - 1)
+        word = live if tile * TILE + thread < n_cells else NONE
+        for other in range(rows.shape[0]):
+            if other != mode:
+                word &= lanes[rows[other, cell], 0]
+        _halve(word, members)
+        amounts[thread] = np.int64(round(sign * costs[cell] * scale))
+        indices[thread] = rows[mode, cell] - low
+        if exchange:
+            _halve(_inside(rows, origins, 0, cell), inside)
             parts[thread] = one_share * shares[cell * step]
-            indices[thread] = rows[mode, cell] - low
         cuda.syncthreads()
-        for place in range(first, first + width):
-            if (members[place] >> np.uint64(lane)) & ONE:
-                if indices[place] != current:
-                    if current >= 0:
-                        cuda.atomic.add(out_sums, (current, lane), total)
+        for start in range(first, first + width, STRETCH):
+            changes = indices[start] != indices[start + STRETCH - 1]
+            if indices[start] != current:
+                _deliver(total, current, lane, out_sums)
+                current = indices[start]
+                total = np.int64(0)
+            for k in range(STRETCH):
+                place = start + k
+                if changes and indices[place] != current:
+                    _deliver(total, current, lane, out_sums)
                     current = indices[place]
                     total = np.int64(0)
-                total += _cost(amounts[place], parts[place], inside[place], lane, weights, scale)
+                if exchange and parts[place] != share:
+                    share = parts[place]
+                    change = np.int64(round(share * factor))
+                if members[half, place] & own:
+                    total += amounts[place]
+                    if exchange:
+                        total += -change if inside[half, place] & own else change
         cuda.syncthreads()
-    if current >= 0:
-        cuda.atomic.add(out_sums, (current, lane), total)
+    _deliver(total, current, lane, out_sums)
 
 
 @cuda.jit
@@ -319,14 +394,42 @@ def switch_lanes(
     out_lanes[low + index, 0] = (out_lanes[low + index, 0] & ~live) | (word & live)
 
 
+@cuda.jit(device=True, inline="always")
+def _turn_by_ballots(word: Any, count: int, side: int, _talk: WordArray, packed: AnyArray) -> None:
+    """Write, for each of some bits, which of a warp's 32 cells have it."""
+    place, part = cuda.threadIdx.x % WARP, cuda.threadIdx.x // WARP
+    for bit in range(count):
+        has_it = cuda.ballot_sync(ALL_LANES, (word >> np.uint64(bit)) & ONE != NONE)
+        if place == bit % WARP:
+            packed[side, bit, part] = np.uint32(has_it)
+
+
+def _turn_simulated(word: Any, count: int, side: int, talk: WordArray, packed: AnyArray) -> None:
+    """Do the same where lanes cannot talk to each other."""
+    place, part = cuda.threadIdx.x % WARP, cuda.threadIdx.x // WARP
+    talk[cuda.threadIdx.x] = word
+    cuda.syncthreads()
+    for bit in range(place, count, WARP):
+        has_it = 0
+        for other in range(WARP):
+            has_it |= int((talk[WARP * part + other] >> np.uint64(bit)) & ONE) << other
+        packed[side, bit, part] = has_it
+    cuda.syncthreads()
+
+
+_turn = cuda.jit(device=True)(_turn_simulated) if simulated() else _turn_by_ballots
+
+
 @cuda.jit
-def gram_block(  # noqa: PLR0912
+def gram_block(
     rows: AnyArray,
     words: WordArray,
     first: int,
-    n_first: int,
+    low: int,
+    high: int,
     second: int,
     n_second: int,
+    digits: int,
     counts: AnyArray,
     step: int,
     n_planes: int,
@@ -336,8 +439,10 @@ def gram_block(  # noqa: PLR0912
 
     Parameters
     ----------
-    first, n_first, second, n_second
-        The words, and how many vertices of each: ``64 first ..`` and ``64 second ..``.
+    first, low, high, second, n_second
+        The words, and which vertices of each: ``64 first + low .. high`` and ``64 second ..``.
+    digits
+        Binary digits of ``n_second - 1``.
     counts, step
         Cell j was observed ``counts[j * step]`` times.
     n_planes
@@ -345,58 +450,44 @@ def gram_block(  # noqa: PLR0912
     out_counts
         (64, 64) to which the numbers are added.
     """
-    inside = cuda.shared.array((2, TILE), numba.uint64)
-    packed = cuda.shared.array((2, 64, PARTS), numba.uint64)
-    more = cuda.shared.array(TILE, numba.int64)
-    plane_bits = cuda.shared.array((MOST_PLANES, PARTS), numba.uint64)
+    talk = cuda.shared.array(TALK, numba.uint64)
+    packed = cuda.shared.array((3, 64, PADDED), numba.uint32)
     totals = cuda.local.array(PAIRS, numba.int64)
     thread = cuda.threadIdx.x
-    vertex, part = thread % 64, thread // 64
-    n_pairs = n_first * n_second
-    for pair in range(PAIRS):
-        totals[pair] = 0
+    n_pairs = (high - low) << digits
+    for turn in range(PAIRS):
+        totals[turn] = 0
     n_cells = rows.shape[1]
     start = cuda.blockIdx.x * TILE
     while start < n_cells:
-        cell = start + thread
-        if cell < n_cells:
-            inside[0, thread] = _inside(rows, words, first, cell)
-            inside[1, thread] = _inside(rows, words, second, cell)
-            more[thread] = np.int64(counts[cell * step]) - 1
-        else:
-            inside[0, thread] = NONE
-            inside[1, thread] = NONE
-            more[thread] = 0
+        cell = min(start + thread, n_cells - 1)
+        one = _inside(rows, words, first, cell)
+        two = one if first == second else _inside(rows, words, second, cell)
+        more = np.uint64(counts[cell * step]) - ONE
+        if start + thread >= n_cells:
+            one = NONE
+        _turn(one >> np.uint64(low), high - low, 0, talk, packed)
+        _turn(two, n_second, 1, talk, packed)
+        _turn(more, n_planes, 2, talk, packed)
         cuda.syncthreads()
-        for side in range(2):
-            if vertex < (n_first if side == 0 else n_second):
-                bits = NONE
-                for place in range(64):
-                    bit = (inside[side, 64 * part + place] >> np.uint64(vertex)) & ONE
-                    bits |= bit << np.uint64(place)
-                packed[side, vertex, part] = bits
-        if vertex < n_planes:
-            bits = NONE
-            for place in range(64):
-                bit = np.uint64((more[64 * part + place] >> vertex) & 1)
-                bits |= bit << np.uint64(place)
-            plane_bits[vertex, part] = bits
-        cuda.syncthreads()
-        for turn in range(-(-(n_pairs - thread) // TILE)):
+        for turn in range(PAIRS):
             pair = thread + TILE * turn
-            row, column = pair // n_second, pair % n_second
-            total = 0
-            for each in range(PARTS):
-                both = packed[0, row, each] & packed[1, column, each]
-                total += cuda.popc(both)
-                for plane in range(n_planes):
-                    total += cuda.popc(both & plane_bits[plane, each]) << plane
-            totals[turn] += total
+            if pair < n_pairs:
+                row, column = pair >> digits, pair & ((1 << digits) - 1)
+                total = 0
+                for part in range(PARTS):
+                    both = packed[0, row, part] & packed[1, column, part]
+                    total += cuda.popc(both)
+                    for plane in range(n_planes):
+                        total += cuda.popc(both & packed[2, plane, part]) << plane
+                totals[turn] += total
         cuda.syncthreads()
         start += cuda.gridDim.x * TILE
-    for turn in range(-(-(n_pairs - thread) // TILE)):
+    for turn in range(PAIRS):
         pair = thread + TILE * turn
-        cuda.atomic.add(out_counts, (pair // n_second, pair % n_second), totals[turn])
+        row, column = pair >> digits, pair & ((1 << digits) - 1)
+        if pair < n_pairs and column < n_second:
+            cuda.atomic.add(out_counts, (low + row, column), totals[turn])
 
 
 @cuda.jit
@@ -461,29 +552,31 @@ def vertex_sums(
     out_sums
         (blocks, 64) filled with the block's sums.
     """
-    inside = cuda.shared.array(TILE, numba.uint64)
+    inside = cuda.shared.array((2, TILE), numba.uint32)
     amounts = cuda.shared.array(TILE, numba.float64)
     thread = cuda.threadIdx.x
     vertex, part = thread % 64, thread // 64
+    half = vertex // 32
+    own = np.uint32(1) << np.uint32(vertex % 32)
     total = 0.0
     start = cuda.blockIdx.x * TILE
     while start < costs.size:
-        cell = start + thread
-        inside[thread] = NONE
-        amounts[thread] = 0.0
-        if cell < costs.size:
-            inside[thread] = _inside(rows, words, word, cell)
-            amounts[thread] = costs[cell]
+        cell = min(start + thread, costs.size - 1)
+        members = _inside(rows, words, word, cell)
+        if start + thread >= costs.size:
+            members = NONE
+        _halve(members, inside)
+        amounts[thread] = costs[cell]
         cuda.syncthreads()
-        for place in range(64 * part, 64 * part + 64):
-            if (inside[place] >> np.uint64(vertex)) & ONE:
-                total += amounts[place]
+        for place in range(64):
+            if inside[half, 64 * part + place] & own:
+                total += amounts[64 * part + place]
         cuda.syncthreads()
         start += cuda.gridDim.x * TILE
     amounts[thread] = total
     cuda.syncthreads()
     if thread < 64:
-        for other in range(1, PARTS):
+        for other in range(1, TILE // 64):
             total += amounts[64 * other + thread]
         out_sums[cuda.blockIdx.x, thread] = total
 
@@ -523,13 +616,6 @@ def bound_sums(
     partial[1, thread] = product
     partial[2, thread] = size
     partial[3, thread] = square
-    width = TILE // 2
-    while width > 0:
-        cuda.syncthreads()
-        if thread < width:
-            for kind in range(4):
-                partial[kind, thread] += partial[kind, thread + width]
-        width //= 2
-    cuda.syncthreads()
+    add_up(partial)
     if thread < 4:
         out_sums[cuda.blockIdx.x, thread] = partial[thread, 0]
