@@ -112,7 +112,7 @@ def stretch(_: argparse.Namespace) -> Iterator[str]:
     yield "| instance | status | seconds | exact calls | objective | proven gap | by |"
     yield "|---|---|---|---|---|---|---|"
     for case in STRETCH:
-        result, seconds = _certify(case, 0, threads=2, limit=120.0)
+        result, seconds = certify(case, 0, threads=2, limit=120.0)
         yield (
             f"| {case.name} | {result.status} | {seconds:.0f} | {result.counters.exact_calls} | "
             f"{result.objective:.4g} | {result.gap / result.objective:.2%} | "
@@ -187,7 +187,7 @@ def _solve_row(case: Case, repetitions: range, limit: float) -> str:
     results = []
     for threads, seconds in runs.items():
         for rep in repetitions:
-            result, elapsed = _certify(case, rep, threads=threads, limit=limit)
+            result, elapsed = certify(case, rep, threads=threads, limit=limit)
             seconds.append(elapsed if result.status.name == "OPTIMAL" else math.inf)
             results.append(result)
     gaps = ", ".join(
@@ -201,7 +201,9 @@ def _solve_row(case: Case, repetitions: range, limit: float) -> str:
     )
 
 
-def _certify(case: Case, rep: int, *, threads: int, limit: float) -> tuple[intensor.Result, float]:
+def certify(
+    case: Case, rep: int, *, threads: int | None, limit: float, device: str = "cpu"
+) -> tuple[intensor.Result, float]:
     """Solve to 1 % of the objective, which an earlier solve has told."""
     coords, values = _instance(case, rep)
     options = {"shape": case.shape, "radius": case.radius, "threads": threads}
@@ -214,6 +216,7 @@ def _certify(case: Case, rep: int, *, threads: int, limit: float) -> tuple[inten
         rtol=0.0,
         exact=case.exact,
         time_limit=limit,
+        device=device,
         **options,
     )
     return result, time.perf_counter() - start

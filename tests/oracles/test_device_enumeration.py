@@ -5,9 +5,11 @@ import math
 import numpy as np
 import pytest
 
+import intensor
 from intensor.budget import Budget
 from intensor.data.observations import observe
 from intensor.oracles.base import Goal
+from intensor.oracles.cascade import exact_oracle
 from intensor.oracles.enumeration import EnumerationOracle
 from intensor.oracles.trivial import vertex_cost
 
@@ -61,3 +63,28 @@ def test_what_it_can_and_cannot_search():
     assert seconds((20, 20, 20)) < seconds((24, 24, 24)) < math.inf
     assert seconds((30, 30)) == math.inf
     assert seconds((30, 30, 10)) == math.inf
+
+
+def test_the_cascade_takes_the_faster_one(monkeypatch):
+    cells, _ = full((3, 3, 3))
+    assert type(exact_oracle("enumeration", cells, device="cuda")) is EnumerationOracle
+    monkeypatch.setattr("intensor.oracles.cascade.LEAST_DEVICE_SECONDS", 0.0)
+    monkeypatch.setattr("intensor.oracles.plan.LEAST_DEVICE_SECONDS", 0.0)
+    monkeypatch.setattr("intensor.oracles.plan.SECONDS_PER_DEVICE_ENTRY", 0.0)
+    there = exact_oracle("enumeration", cells, device="cuda")
+    assert type(there) is module.DeviceEnumerationOracle
+    assert type(exact_oracle("enumeration", cells)) is EnumerationOracle
+
+
+def test_a_solve_asks_for_its_device(monkeypatch):
+    asked = []
+
+    def spy(*given, **words):
+        asked.append(words["device"])
+        return exact_oracle(*given, **words)
+
+    monkeypatch.setattr("intensor.solver.entry.exact_oracle", spy)
+    data = intensor.planted((3, 3, 3), 20)
+    for device in ("cpu", "auto"):
+        intensor.solve(data.coords, data.values, radius=1.0, device=device)
+    assert asked == ["cpu", "auto"]

@@ -331,6 +331,7 @@ class _Fitting:
             patient=options.version != "fast",
             threads=options.solver.threads,
             time_limit=options.solver.time_limit,
+            device=options.solver.device,
         )
         data: Data = prepared.observations
         if self._client is not None and can_spread(prepared.observations, options):

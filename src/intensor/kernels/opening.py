@@ -14,7 +14,7 @@ from intensor.kernels.packed_cells import pack_cells
 from intensor.kernels.shards.cells import ShardedCells, ShardedObservations
 from intensor.kernels.threads import Workers
 
-__all__ = ["DEVICES", "Data", "on_device", "open_cells", "wants_device"]
+__all__ = ["DEVICES", "Data", "has_device", "on_device", "open_cells", "wants_device"]
 
 DEVICES = ("cpu", "cuda", "auto")
 WORTH = 1 << 17
@@ -74,7 +74,12 @@ def on_device(array: object) -> bool:
 
 def wants_device(device: str, n: int) -> bool:
     """Say whether n observations go to a CUDA device; raise when it is asked for and not there."""
-    if device == "cpu" or (device == "auto" and n < WORTH):
+    return not (device == "auto" and n < WORTH) and has_device(device)
+
+
+def has_device(device: str) -> bool:
+    """Say whether a CUDA device may be used; raise when it is asked for and not there."""
+    if device == "cpu":
         return False
     if device == "auto" and importlib.util.find_spec("cupy") is None:
         return False

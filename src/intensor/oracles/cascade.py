@@ -16,22 +16,25 @@ from intensor.arrays import FlagArray, FloatArray
 from intensor.budget import Budget
 from intensor.data.observations import Observations
 from intensor.errors import SettingError
-from intensor.kernels.opening import Data
+from intensor.kernels.opening import Data, has_device
 from intensor.oracles.base import Answer, Goal, Oracle
 from intensor.oracles.branch_bound import BranchOracle
+from intensor.oracles.decomposed import DecomposedOracle
+from intensor.oracles.device_enumeration import DeviceEnumerationOracle
 from intensor.oracles.enumeration import EnumerationOracle
 from intensor.oracles.mip import mip_solver
 from intensor.oracles.mip.oracle import MipOracle
+from intensor.oracles.plan import LEAST_DEVICE_SECONDS
 from intensor.oracles.trivial import sum_of_negative, trivial_answer
 
 __all__ = ["EXACT_CHOICES", "Limited", "NoSearch", "exact_oracle"]
 
-EXACT_CHOICES = ("auto", "enumeration", "branch", "highs", "scip", "gurobi", "off")
+OWN_CHOICES = ("enumeration", "branch")
+EXACT_CHOICES = ("auto", *OWN_CHOICES, "highs", "scip", "gurobi", "off")
 PATIENCE = 60.0
 """Seconds that "auto" lets a call be expected to take when the solve has no time limit."""
 ALLOWANCE = 10.0
 """How many times the expected time "auto" lets a call take, with as many seconds on top."""
-_OWN = {"enumeration": EnumerationOracle, "branch": BranchOracle}
 COMPILED = 0.1
 """Share of the allowed time that compiling must have taken for a call to be made again."""
 
@@ -105,6 +108,7 @@ def exact_oracle(
     patient: bool = True,
     threads: int | None = None,
     time_limit: float | None = None,
+    device: str = "cpu",
 ) -> Oracle:
     """Return the oracle behind a name of ``EXACT_CHOICES``.
 
@@ -117,16 +121,18 @@ def exact_oracle(
         For the oracles that use them.
     time_limit
         Seconds of the whole solve, which "auto" takes into account.
+    device
+        "cuda" or "auto" to enumerate on a CUDA device where that is faster.
     """
     if choice == "auto":
         patience = PATIENCE if time_limit is None else time_limit
-        own = [oracle(observations, threads=threads) for oracle in _OWN.values()]
+        own = [_own(name, observations, threads, device) for name in OWN_CHOICES]
         seconds, which = min((oracle.expected_seconds(), i) for i, oracle in enumerate(own))
         if seconds <= patience:
             return Limited(own[which], ALLOWANCE * (1.0 + seconds))
         choice = "highs" if patient else "off"
-    if choice in _OWN:
-        oracle = _OWN[choice](observations, threads=threads)
+    if choice in OWN_CHOICES:
+        oracle = _own(choice, observations, threads, device)
         if not math.isfinite(oracle.expected_seconds()):
             raise SettingError(
                 f"exact={choice!r} cannot search a tensor of shape {observations.shape}; "
@@ -138,3 +144,16 @@ def exact_oracle(
     if choice in EXACT_CHOICES:
         return MipOracle(observations, mip_solver(choice))
     raise SettingError(f"exact is {choice!r}; expected one of {', '.join(EXACT_CHOICES)}")
+
+
+def _own(
+    name: str, observations: Observations, threads: int | None, device: str
+) -> DecomposedOracle:
+    """Return one of the oracles that need no solver; an enumeration where it is faster."""
+    if name == "branch":
+        return BranchOracle(observations, threads=threads)
+    oracle: DecomposedOracle = EnumerationOracle(observations, threads=threads)
+    if oracle.expected_seconds() < LEAST_DEVICE_SECONDS or not has_device(device):
+        return oracle
+    there = DeviceEnumerationOracle(observations, threads=threads)
+    return min(oracle, there, key=DecomposedOracle.expected_seconds)

@@ -1,9 +1,8 @@
 """Exact minimum by enumeration, with a CUDA device that rules patterns out.
 
 The device counts through the patterns of all modes but two and lists those that its bound leaves
-(``kernels.cuda.patterns``); the host searches these. A bound so proven rests on the device's
-having ruled the other patterns out, so no solve takes this oracle by itself: its kernel is
-checked against enumeration under the CUDA simulator, and has yet to be on a device.
+(``kernels.cuda.patterns``); the host searches these. Every number of an answer is the host's, but
+a bound so proven rests on the device's having ruled the other patterns out.
 """
 
 from __future__ import annotations

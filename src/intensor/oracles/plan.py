@@ -14,7 +14,14 @@ import numpy as np
 
 from intensor.arrays import IndexArray
 
-__all__ = ["MOST_ENTRIES", "Plan", "plan_branching", "plan_enumeration", "plan_on_device"]
+__all__ = [
+    "LEAST_DEVICE_SECONDS",
+    "MOST_ENTRIES",
+    "Plan",
+    "plan_branching",
+    "plan_enumeration",
+    "plan_on_device",
+]
 
 MOST_ENTRIES, MOST_NODE_ENTRIES = 1 << 26, 1 << 22
 """Of all tables together, half a gigabyte at most; and of one node of a tree, of which many are
@@ -27,8 +34,9 @@ SHORT_BLOCK, LONG_BLOCK = 8, 14
 """Rows per block at most, when the patterns to go through are many, and when they are few."""
 SECONDS_PER_ENTRY = 0.4e-9
 """Of an enumeration, everything included."""
-SECONDS_PER_DEVICE_ENTRY, LEAST_DEVICE_SECONDS = 0.01e-9, 0.02
-"""Of an enumeration on a CUDA device: an estimate, not a measurement."""
+SECONDS_PER_DEVICE_ENTRY, LEAST_DEVICE_SECONDS = 0.03e-9, 0.5
+"""Of an enumeration on a CUDA device, measured on an H200; and at least so much, since its kernel
+is compiled for some seconds in every process."""
 SHARED_BYTES = 48 << 10
 """Memory that the threads of a block have in common on any CUDA device."""
 LEAST_SECONDS = 1e-3

@@ -181,4 +181,5 @@ def _oracle(choice: str, observations: Data, settings: Settings, *, patient: boo
         patient=patient,
         threads=settings.threads,
         time_limit=settings.time_limit,
+        device=settings.device,
     )

@@ -125,7 +125,7 @@ class CudaCells:
     def evaluate(self, words: WordArray, count: int, weights: FloatArray) -> tuple[float, float]:
         """Move the gradient to a weighted sum of vertices; return its error and product."""
         n_words = max(1, -(-count // 64))
-        table = self._send(first_vertices(words, n_words, count))
+        table = self._send(narrow(first_vertices(words, n_words, count), count))
         weight_sums = self._send(byte_sums(weights[: 64 * n_words]))
         for first in range(0, n_words, sums.AT_ONCE):
             last = min(first + sums.AT_ONCE, n_words)
@@ -163,7 +163,7 @@ class CudaCells:
         Shares, where there are any, are whole numbers here, ``WHOLE`` for all cells together.
         """
         n_words = -(-last // 64)
-        table = self._send(words[:, :n_words])
+        table = self._send(narrow(words[:, :n_words], last))
         weighted = self._data.shares is not None
         planes = (int(self._most_counts) - 1).bit_length()
         common = np.empty((last - first, last))
@@ -206,7 +206,7 @@ class CudaCells:
         if first == last:
             return
         n_words = -(-last // 64)
-        table = self._send(words[:, :n_words])
+        table = self._send(narrow(words[:, :n_words], last))
         for word in range(first // 64, n_words):
             sums.vertex_sums[self._grid, TILE](
                 self._views.rows, table, word, self._views.costs, self._views.vertex_totals
@@ -232,7 +232,7 @@ class CudaCells:
     ) -> FloatArray:
         """Go round the modes until no lane's value falls any more."""
         count = weights.size
-        table = self._xp.array(lanes[:, np.newaxis])
+        table = self._xp.array(narrow(lanes[:, np.newaxis], count))
         moving = self._moving(for_kernels(table), lanes, weights, negative)
         live = np.uint64((1 << count) - 1)
         values = np.full(64, np.inf)
@@ -283,7 +283,7 @@ class CudaCells:
         padded[: weights.size] = weights
         return _Moving(
             table=table,
-            origins=self._send(origins[:, np.newaxis]),
+            origins=self._send(narrow(origins[:, np.newaxis], weights.size)),
             weights=self._send(padded),
             exchange=bool(padded.any()),
             sign=-1.0 if negative else 1.0,
@@ -394,6 +394,12 @@ def first_vertices(words: WordArray, n_words: int, count: int) -> WordArray:
     copied = words[:, :n_words].copy()
     copied[:, -1] &= np.uint64((1 << (count - 64 * (n_words - 1))) - 1)
     return copied
+
+
+def narrow(words: WordArray, count: int) -> AnyArray:
+    """Return words of no more bits than there are vertices: more of them fit into a cache."""
+    kind = np.uint16 if count <= 16 else np.uint32 if count <= 32 else np.uint64
+    return words.astype(kind)
 
 
 def byte_sums(weights: FloatArray) -> FloatArray:

@@ -51,6 +51,8 @@ AHEAD = 4
 """Cells that a thread of ``fit_cells`` has in work at a time, so that it waits for memory once."""
 STRETCH = 16
 """Cells between two looks at whether the index changes, in ``lane_sums_runs``."""
+SHARES = 2.0**61
+"""What the shares of all cells together are, as a whole number."""
 ONE = np.uint64(1)
 LOW_HALF = np.uint64(2**32 - 1)
 HALF = np.uint64(32)
@@ -67,9 +69,9 @@ def grid_of(n_cells: int) -> int:
 
 @cuda.jit(device=True, inline=True)
 def _inside(rows: AnyArray, words: WordArray, word: int, cell: int) -> Any:
-    """Return which of 64 vertices contain a cell."""
-    members = words[rows[0, cell], word]
-    for mode in range(1, rows.shape[0]):
+    """Return which of up to 64 vertices contain a cell."""
+    members = ALL
+    for mode in range(rows.shape[0]):
         members &= words[rows[mode, cell], word]
     return members
 
@@ -269,14 +271,16 @@ def lane_sums(
 
 
 @cuda.jit(device=True, inline="always")
-def _deliver(total: Any, index: int, lane: int, out_sums: IndexArray) -> None:
-    """Add what a thread has summed for an index; there is none yet where the sum is 0."""
-    if total != 0:
-        cuda.atomic.add(out_sums, (index, lane), total)
+def _deliver(
+    total: Any, curvature: Any, factor: float, index: int, lane: int, out_sums: IndexArray
+) -> None:
+    """Add what a thread has summed for an index; there is none yet where both sums are 0."""
+    if total != 0 or curvature != 0:
+        cuda.atomic.add(out_sums, (index, lane), total + np.int64(round(curvature * factor)))
 
 
 @cuda.jit
-def lane_sums_runs(
+def lane_sums_runs(  # noqa: PLR0912, PLR0915  (the innermost loop, for each case it can meet)
     rows: AnyArray,
     costs: FloatArray,
     shares: AnyArray,
@@ -309,20 +313,19 @@ def lane_sums_runs(
     members = cuda.shared.array((2, TILE), numba.uint32)
     inside = cuda.shared.array((2, TILE), numba.uint32)
     amounts = cuda.shared.array(TILE, numba.int64)
-    parts = cuda.shared.array(TILE, numba.float64)
+    parts = cuda.shared.array(TILE, numba.int64)
     indices = cuda.shared.array(TILE, numba.int32)
     thread = cuda.threadIdx.x
     lane, first = thread % width, thread // width * width
     half = lane // 32
     own = np.uint32(1) << np.uint32(lane % 32)
-    factor = weights[lane] * scale
+    factor = weights[lane] * scale / SHARES
     n_cells = costs.size
     tiles = (n_cells + TILE - 1) // TILE
     each = (tiles + cuda.gridDim.x - 1) // cuda.gridDim.x
     total = np.int64(0)
+    curvature = np.int64(0)
     current = np.int32(-1)
-    share = 0.0
-    change = np.int64(0)
     for tile in range(cuda.blockIdx.x * each, min((cuda.blockIdx.x + 1) * each, tiles)):
         cell = min(tile * TILE + thread, n_cells - 1)
         word = live if tile * TILE + thread < n_cells else NONE
@@ -334,29 +337,38 @@ def lane_sums_runs(
         indices[thread] = rows[mode, cell] - low
         if exchange:
             _halve(_inside(rows, origins, 0, cell), inside)
-            parts[thread] = one_share * shares[cell * step]
+            parts[thread] = np.int64(round(one_share * shares[cell * step] * SHARES))
         cuda.syncthreads()
         for start in range(first, first + width, STRETCH):
-            changes = indices[start] != indices[start + STRETCH - 1]
             if indices[start] != current:
-                _deliver(total, current, lane, out_sums)
+                _deliver(total, curvature, factor, current, lane, out_sums)
                 current = indices[start]
                 total = np.int64(0)
-            for k in range(STRETCH):
-                place = start + k
-                if changes and indices[place] != current:
-                    _deliver(total, current, lane, out_sums)
-                    current = indices[place]
-                    total = np.int64(0)
-                if exchange and parts[place] != share:
-                    share = parts[place]
-                    change = np.int64(round(share * factor))
-                if members[half, place] & own:
-                    total += amounts[place]
-                    if exchange:
-                        total += -change if inside[half, place] & own else change
+                curvature = np.int64(0)
+            if indices[start + STRETCH - 1] != current:
+                for place in range(start, start + STRETCH):
+                    if indices[place] != current:
+                        _deliver(total, curvature, factor, current, lane, out_sums)
+                        current = indices[place]
+                        total = np.int64(0)
+                        curvature = np.int64(0)
+                    if members[half, place] & own:
+                        total += amounts[place]
+                        if exchange:
+                            curvature += (
+                                -parts[place] if inside[half, place] & own else parts[place]
+                            )
+            elif exchange:
+                for k in range(STRETCH):
+                    part = -parts[start + k] if inside[half, start + k] & own else parts[start + k]
+                    is_member = members[half, start + k] & own != 0
+                    total += amounts[start + k] if is_member else 0
+                    curvature += part if is_member else 0
+            else:
+                for k in range(STRETCH):
+                    total += amounts[start + k] if members[half, start + k] & own else 0
         cuda.syncthreads()
-    _deliver(total, current, lane, out_sums)
+    _deliver(total, curvature, factor, current, lane, out_sums)
 
 
 @cuda.jit
@@ -395,29 +407,47 @@ def switch_lanes(
 
 
 @cuda.jit(device=True, inline="always")
-def _turn_by_ballots(word: Any, count: int, side: int, _talk: WordArray, packed: AnyArray) -> None:
+def _swap(word: Any, width: int, low: int) -> Any:
+    """Swap two quarters of each square of twice the width, in a matrix with a row per lane."""
+    other = np.uint32(cuda.shfl_xor_sync(ALL_LANES, np.int32(word), width))
+    if cuda.threadIdx.x & width:
+        return (word & ~np.uint32(low)) | ((other >> np.uint32(width)) & np.uint32(low))
+    return (word & np.uint32(low)) | ((other << np.uint32(width)) & ~np.uint32(low))
+
+
+@cuda.jit(device=True, inline="always")
+def _turn_shuffled(half: Any, _talk: AnyArray) -> Any:
+    """Return which of the 32 lanes of a warp have the bit that is numbered as this lane."""
+    word = _swap(half, 16, 0x0000FFFF)
+    word = _swap(word, 8, 0x00FF00FF)
+    word = _swap(word, 4, 0x0F0F0F0F)
+    word = _swap(word, 2, 0x33333333)
+    return _swap(word, 1, 0x55555555)
+
+
+def _turn_simulated(half: Any, talk: AnyArray) -> Any:
+    """Return the same where lanes cannot talk to each other."""
+    thread = cuda.threadIdx.x
+    talk[thread] = half
+    cuda.syncthreads()
+    word = 0
+    for lane in range(WARP):
+        word |= (int(talk[thread - thread % WARP + lane]) >> (thread % WARP) & 1) << lane
+    cuda.syncthreads()
+    return np.uint32(word)
+
+
+_turn = cuda.jit(device=True)(_turn_simulated) if simulated() else _turn_shuffled
+
+
+@cuda.jit(device=True, inline="always")
+def _pack(word: Any, count: int, side: int, talk: AnyArray, out_packed: AnyArray) -> None:
     """Write, for each of some bits, which of a warp's 32 cells have it."""
     place, part = cuda.threadIdx.x % WARP, cuda.threadIdx.x // WARP
-    for bit in range(count):
-        has_it = cuda.ballot_sync(ALL_LANES, (word >> np.uint64(bit)) & ONE != NONE)
-        if place == bit % WARP:
-            packed[side, bit, part] = np.uint32(has_it)
-
-
-def _turn_simulated(word: Any, count: int, side: int, talk: WordArray, packed: AnyArray) -> None:
-    """Do the same where lanes cannot talk to each other."""
-    place, part = cuda.threadIdx.x % WARP, cuda.threadIdx.x // WARP
-    talk[cuda.threadIdx.x] = word
-    cuda.syncthreads()
-    for bit in range(place, count, WARP):
-        has_it = 0
-        for other in range(WARP):
-            has_it |= int((talk[WARP * part + other] >> np.uint64(bit)) & ONE) << other
-        packed[side, bit, part] = has_it
-    cuda.syncthreads()
-
-
-_turn = cuda.jit(device=True)(_turn_simulated) if simulated() else _turn_by_ballots
+    if count > 0:
+        out_packed[side, place, part] = _turn(np.uint32(word & LOW_HALF), talk)
+    if count > WARP:
+        out_packed[side, WARP + place, part] = _turn(np.uint32(word >> HALF), talk)
 
 
 @cuda.jit
@@ -450,7 +480,7 @@ def gram_block(
     out_counts
         (64, 64) to which the numbers are added.
     """
-    talk = cuda.shared.array(TALK, numba.uint64)
+    talk = cuda.shared.array(TALK, numba.uint32)
     packed = cuda.shared.array((3, 64, PADDED), numba.uint32)
     totals = cuda.local.array(PAIRS, numba.int64)
     thread = cuda.threadIdx.x
@@ -466,9 +496,9 @@ def gram_block(
         more = np.uint64(counts[cell * step]) - ONE
         if start + thread >= n_cells:
             one = NONE
-        _turn(one >> np.uint64(low), high - low, 0, talk, packed)
-        _turn(two, n_second, 1, talk, packed)
-        _turn(more, n_planes, 2, talk, packed)
+        _pack(one >> np.uint64(low), high - low, 0, talk, packed)
+        _pack(two, n_second, 1, talk, packed)
+        _pack(more, n_planes, 2, talk, packed)
         cuda.syncthreads()
         for turn in range(PAIRS):
             pair = thread + TILE * turn
@@ -559,6 +589,9 @@ def vertex_sums(
     half = vertex // 32
     own = np.uint32(1) << np.uint32(vertex % 32)
     total = 0.0
+    second = 0.0
+    third = 0.0
+    fourth = 0.0
     start = cuda.blockIdx.x * TILE
     while start < costs.size:
         cell = min(start + thread, costs.size - 1)
@@ -568,11 +601,14 @@ def vertex_sums(
         _halve(members, inside)
         amounts[thread] = costs[cell]
         cuda.syncthreads()
-        for place in range(64):
-            if inside[half, 64 * part + place] & own:
-                total += amounts[64 * part + place]
+        for place in range(64 * part, 64 * part + 64, 4):
+            total += amounts[place] if inside[half, place] & own else 0.0
+            second += amounts[place + 1] if inside[half, place + 1] & own else 0.0
+            third += amounts[place + 2] if inside[half, place + 2] & own else 0.0
+            fourth += amounts[place + 3] if inside[half, place + 3] & own else 0.0
         cuda.syncthreads()
         start += cuda.gridDim.x * TILE
+    total = (total + second) + (third + fourth)
     amounts[thread] = total
     cuda.syncthreads()
     if thread < 64:
