@@ -34,9 +34,11 @@ SHORT_BLOCK, LONG_BLOCK = 8, 14
 """Rows per block at most, when the patterns to go through are many, and when they are few."""
 SECONDS_PER_ENTRY = 0.4e-9
 """Of an enumeration, everything included."""
-SECONDS_PER_DEVICE_ENTRY, LEAST_DEVICE_SECONDS = 0.03e-9, 0.5
-"""Of an enumeration on a CUDA device, measured on an H200; and at least so much, since its kernel
-is compiled for some seconds in every process."""
+SECONDS_PER_DEVICE_ENTRY, MANY_BLOCKS = 0.01e-9, 3
+"""Of an enumeration on a CUDA device, measured on an H200: three times as much where three blocks
+leave many combinations to be tried."""
+LEAST_DEVICE_SECONDS = 0.5
+"""Since the device's kernel is compiled for some seconds in every process."""
 SHARED_BYTES = 48 << 10
 """Memory that the threads of a block have in common on any CUDA device."""
 LEAST_SECONDS = 1e-3
@@ -172,7 +174,8 @@ def plan_on_device(lengths: tuple[int, ...]) -> Plan:
         and patterns <= 62
         and _possible(lengths, entries, MOST_ENTRIES)
     ):
-        seconds = LEAST_DEVICE_SECONDS + math.ldexp(entries * SECONDS_PER_DEVICE_ENTRY, patterns)
+        each = SECONDS_PER_DEVICE_ENTRY * (3.0 if firsts.size - 1 >= MANY_BLOCKS else 1.0)
+        seconds = LEAST_DEVICE_SECONDS + math.ldexp(entries * each, patterns)
     return Plan(firsts=firsts, bits=0, patterns=patterns, entries=entries, seconds=seconds)
 
 

@@ -398,8 +398,7 @@ def first_vertices(words: WordArray, n_words: int, count: int) -> WordArray:
 
 def narrow(words: WordArray, count: int) -> AnyArray:
     """Return words of no more bits than there are vertices: more of them fit into a cache."""
-    kind = np.uint16 if count <= 16 else np.uint32 if count <= 32 else np.uint64
-    return words.astype(kind)
+    return words.astype(np.uint32 if count <= 32 else np.uint64)
 
 
 def byte_sums(weights: FloatArray) -> FloatArray:

@@ -15,7 +15,7 @@ cuda: Any = numba.cuda
 __all__ = ["collapse_cells", "fold_keys", "group", "spread_keys"]
 
 
-@cuda.jit
+@cuda.jit(cache=True)
 def _fold(column: AnyArray, length: int, out_keys: IndexArray) -> None:
     cell = cuda.grid(1)
     while cell < out_keys.size:
@@ -23,7 +23,7 @@ def _fold(column: AnyArray, length: int, out_keys: IndexArray) -> None:
         cell += cuda.gridsize(1)
 
 
-@cuda.jit
+@cuda.jit(cache=True)
 def _number(digits: int, out_keys: IndexArray) -> None:
     row = cuda.grid(1)
     while row < out_keys.size:
@@ -31,7 +31,7 @@ def _number(digits: int, out_keys: IndexArray) -> None:
         row += cuda.gridsize(1)
 
 
-@cuda.jit
+@cuda.jit(cache=True)
 def _split(digits: int, out_keys: IndexArray, out_order: AnyArray) -> None:
     row = cuda.grid(1)
     mask = (np.int64(1) << digits) - 1
@@ -41,7 +41,7 @@ def _split(digits: int, out_keys: IndexArray, out_order: AnyArray) -> None:
         row += cuda.gridsize(1)
 
 
-@cuda.jit
+@cuda.jit(cache=True)
 def spread_keys(
     keys: IndexArray,
     starts: IndexArray,
@@ -70,7 +70,7 @@ def spread_keys(
         cell += cuda.gridsize(1)
 
 
-@cuda.jit
+@cuda.jit(cache=True)
 def collapse_cells(
     order: AnyArray,
     starts: IndexArray,

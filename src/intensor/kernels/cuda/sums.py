@@ -110,7 +110,7 @@ def _halve(word: np.uint64, out_halves: AnyArray) -> None:
     out_halves[1, cuda.threadIdx.x] = np.uint32(word >> HALF)
 
 
-@cuda.jit
+@cuda.jit(cache=True)
 def fit_cells(  # noqa: PLR0912  (most of them are loops over a thread's cells, unrolled)
     rows: AnyArray,
     words: WordArray,
@@ -214,7 +214,7 @@ def _cost(
     return amount - change if (inside >> np.uint64(lane)) & ONE else amount + change
 
 
-@cuda.jit
+@cuda.jit(cache=True)
 def lane_sums(
     rows: AnyArray,
     costs: FloatArray,
@@ -279,7 +279,7 @@ def _deliver(
         cuda.atomic.add(out_sums, (index, lane), total + np.int64(round(curvature * factor)))
 
 
-@cuda.jit
+@cuda.jit(cache=True)
 def lane_sums_runs(  # noqa: PLR0912, PLR0915  (the innermost loop, for each case it can meet)
     rows: AnyArray,
     costs: FloatArray,
@@ -371,7 +371,7 @@ def lane_sums_runs(  # noqa: PLR0912, PLR0915  (the innermost loop, for each cas
     _deliver(total, curvature, factor, current, lane, out_sums)
 
 
-@cuda.jit
+@cuda.jit(cache=True)
 def switch_lanes(
     sums: IndexArray,
     live: np.uint64,
@@ -450,7 +450,7 @@ def _pack(word: Any, count: int, side: int, talk: AnyArray, out_packed: AnyArray
         out_packed[side, WARP + place, part] = _turn(np.uint32(word >> HALF), talk)
 
 
-@cuda.jit
+@cuda.jit(cache=True)
 def gram_block(
     rows: AnyArray,
     words: WordArray,
@@ -520,7 +520,7 @@ def gram_block(
             cuda.atomic.add(out_counts, (low + row, column), totals[turn])
 
 
-@cuda.jit
+@cuda.jit(cache=True)
 def gram_block_weighted(
     rows: AnyArray,
     words: WordArray,
@@ -569,7 +569,7 @@ def gram_block_weighted(
             cuda.atomic.add(out_shares, (row, column + pair), totals[pair])
 
 
-@cuda.jit
+@cuda.jit(cache=True)
 def vertex_sums(
     rows: AnyArray, words: WordArray, word: int, costs: FloatArray, out_sums: FloatArray
 ) -> None:
@@ -617,7 +617,7 @@ def vertex_sums(
         out_sums[cuda.blockIdx.x, thread] = total
 
 
-@cuda.jit
+@cuda.jit(cache=True)
 def bound_sums(
     costs: FloatArray,
     targets: FloatArray,
