@@ -3,9 +3,9 @@
 import numpy as np
 
 from intensor.data.observations import Observations, observe
-from intensor.kernels.threads import Workers
 from intensor.problem.objective import build_objective
 from intensor.problem.vertex import membership, pack_vertices
+from intensor.threads import Workers
 
 SHAPES = [(7,), (4, 5), (3, 4, 2), (2, 3, 2, 3)]
 

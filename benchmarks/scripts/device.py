@@ -25,11 +25,11 @@ from intensor.budget import Budget
 from intensor.kernels.cuda.cells import CudaCells
 from intensor.kernels.cuda.device import array_module, free_bytes
 from intensor.kernels.cuda.observations import observe_on_device
-from intensor.kernels.threads import Workers
 from intensor.model.metrics import nmse
 from intensor.oracles.device_enumeration import DeviceEnumerationOracle
 from intensor.oracles.enumeration import EnumerationOracle
 from intensor.problem.vertex import pack_vertices
+from intensor.threads import Workers
 
 LENGTH = 2000
 AT_ONCE = 1 << 26

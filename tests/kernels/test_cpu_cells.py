@@ -5,10 +5,10 @@ import pytest
 
 import cells_cases
 from cells_cases import SHAPES, Case
-from intensor.kernels import threads
+from intensor import threads
 from intensor.kernels.cpu_cells import CpuCells
 from intensor.kernels.packed_cells import distinct, pack_cells
-from intensor.kernels.threads import Workers
+from intensor.threads import Workers
 
 
 @pytest.fixture(params=[1, 2])

@@ -13,9 +13,8 @@ import pytest
 
 import intensor
 import zoo
-from intensor import Status
+from intensor import Status, threads
 from intensor.errors import RadiusWarning
-from intensor.kernels import threads
 from intensor.kernels.packed_cells import PackedCells
 from intensor.solver import entry, fast
 

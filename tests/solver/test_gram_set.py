@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
+from intensor import threads
 from intensor.data.observations import observe
-from intensor.kernels import threads
 from intensor.kernels.cpu_cells import CpuCells
 from intensor.kernels.packed_cells import pack_cells
-from intensor.kernels.threads import Workers
 from intensor.problem.objective import build_objective
 from intensor.problem.vertex import membership
 from intensor.solver import gram_set
 from intensor.solver.gram_set import GramSet, key
+from intensor.threads import Workers
 
 SHAPES = [(40,), (9, 8), (6, 5, 7), (4, 3, 5, 4)]
 

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
+from intensor import threads
 from intensor.budget import Budget
 from intensor.data.observations import observe
-from intensor.kernels import threads
 from intensor.kernels.cpu_cells import CpuCells
 from intensor.kernels.packed_cells import pack_cells
-from intensor.kernels.threads import Workers
 from intensor.problem.vertex import membership, mode_slices
 from intensor.solver import pricing
 from intensor.solver.gram_set import GramSet, key
 from intensor.solver.pricing import FEW_CELLS, MANY_CELLS, Effort, Pricing
+from intensor.threads import Workers
 
 SHAPES = [(30,), (9, 8), (6, 5, 7), (4, 3, 5, 4)]
 EFFORTS = [

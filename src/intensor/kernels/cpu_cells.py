@@ -24,7 +24,7 @@ from intensor.kernels.packed import (
     pack_members,
 )
 from intensor.kernels.packed_cells import PackedCells
-from intensor.kernels.threads import Workers, blocks_of, evenly
+from intensor.threads import Workers, blocks_of, evenly
 
 __all__ = ["CpuCells"]
 

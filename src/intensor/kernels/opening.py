@@ -12,7 +12,7 @@ from intensor.kernels.cpu_cells import CpuCells
 from intensor.kernels.cuda.device import check_device
 from intensor.kernels.packed_cells import pack_cells
 from intensor.kernels.shards.cells import ShardedCells, ShardedObservations
-from intensor.kernels.threads import Workers
+from intensor.threads import Workers
 
 __all__ = ["DEVICES", "Data", "has_device", "on_device", "open_cells", "wants_device"]
 

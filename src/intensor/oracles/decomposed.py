@@ -21,7 +21,6 @@ from intensor.budget import Budget
 from intensor.data.observations import Observations
 from intensor.errors import SettingError
 from intensor.kernels import search
-from intensor.kernels.threads import Workers
 from intensor.oracles.alternating import best_of_many
 from intensor.oracles.arrangement import Arrangement, arrange, spread_rows, weights_of
 from intensor.oracles.base import Answer, Goal
@@ -29,6 +28,7 @@ from intensor.oracles.fixed_point import FixedPoint, to_integers, unit_of
 from intensor.oracles.plan import Plan
 from intensor.oracles.trivial import sum_of_negative, trivial_answer, vertex_cost
 from intensor.problem.vertex import membership
+from intensor.threads import Workers
 
 __all__ = ["DecomposedOracle", "Found", "Hunt"]
 

@@ -17,7 +17,6 @@ from intensor.budget import Budget
 from intensor.data.observations import Observations
 from intensor.kernels.base import Cells
 from intensor.kernels.opening import Data, open_cells
-from intensor.kernels.threads import Workers
 from intensor.oracles.base import Goal, Oracle
 from intensor.oracles.cascade import NoSearch
 from intensor.problem.objective import Objective, bound_from_sums, build_objective
@@ -25,6 +24,7 @@ from intensor.solver.gram_set import GramSet, key
 from intensor.solver.pricing import CHOOSY, FEW_CELLS, MANY_CELLS, Pricing, Proposals
 from intensor.solver.settings import Settings
 from intensor.solver.state import State, Witness
+from intensor.threads import Workers
 
 __all__ = ["UNPROVABLE", "Fast", "FastEngine"]
 

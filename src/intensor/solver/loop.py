@@ -11,7 +11,6 @@ from intensor.arrays import FlagArray, FloatArray
 from intensor.budget import Budget
 from intensor.data.observations import Observations
 from intensor.kernels.opening import Data, open_cells
-from intensor.kernels.threads import Workers
 from intensor.model.model import Model, build_model
 from intensor.oracles.base import Oracle
 from intensor.solver.engine import Engine
@@ -20,6 +19,7 @@ from intensor.solver.result import Counters, Progress, Result, Seconds, Status
 from intensor.solver.settings import Settings
 from intensor.solver.termination import stop_reason
 from intensor.solver.variants import find_version
+from intensor.threads import Workers
 
 __all__ = ["Callback", "drive", "mean_squared_error", "run"]
 

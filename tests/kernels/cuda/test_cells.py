@@ -11,7 +11,7 @@ from intensor.kernels.cuda import cells as module
 from intensor.kernels.cuda.cells import CudaCells, byte_sums
 from intensor.kernels.cuda.observations import upload
 from intensor.kernels.packed_cells import pack_cells
-from intensor.kernels.threads import Workers
+from intensor.threads import Workers
 
 SHAPES = [(7,), (3, 4, 2)]
 

@@ -11,7 +11,7 @@ from cells_cases import Case, ShardsHere, some_of
 from intensor.kernels.cuda.shard import DeviceShard
 from intensor.kernels.shards.cells import ShardedCells, ShardedObservations
 from intensor.kernels.shards.shard import make_shard
-from intensor.kernels.threads import Workers
+from intensor.threads import Workers
 
 
 def make(observations, radius):

@@ -11,7 +11,7 @@ from intensor.kernels.shards import cells as cells_module
 from intensor.kernels.shards import shard as module
 from intensor.kernels.shards.cells import ShardedCells, ShardedObservations
 from intensor.kernels.shards.shard import make_shard
-from intensor.kernels.threads import Workers
+from intensor.threads import Workers
 
 
 def cut(observations, n_shards, threads=1):

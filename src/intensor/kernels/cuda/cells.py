@@ -18,8 +18,8 @@ from intensor.kernels.cuda.observations import DeviceObservations
 from intensor.kernels.cuda.sums import TILE, grid_of
 from intensor.kernels.lanes import still_falling
 from intensor.kernels.packed_cells import distinct, pack_sample
-from intensor.kernels.threads import Workers
 from intensor.problem.vertex import mode_offsets
+from intensor.threads import Workers
 
 __all__ = ["CudaCells"]
 

@@ -12,7 +12,7 @@ from intensor.kernels.cuda.cells import CudaCells
 from intensor.kernels.cuda.device import array_module
 from intensor.kernels.cuda.observations import DeviceObservations
 from intensor.kernels.shards.shard import Exchange, Picked, Shard, State
-from intensor.kernels.threads import Workers
+from intensor.threads import Workers
 
 __all__ = ["DeviceShard"]
 

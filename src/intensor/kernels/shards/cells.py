@@ -16,8 +16,8 @@ from intensor.kernels.cpu_cells import CpuCells
 from intensor.kernels.descent import descend_by_mode
 from intensor.kernels.packed_cells import pack_cells, pack_sample
 from intensor.kernels.shards.shard import Exchange, Picked, State
-from intensor.kernels.threads import Workers
 from intensor.problem.vertex import mode_offsets
+from intensor.threads import Workers
 
 __all__ = ["ShardedCells", "ShardedObservations", "Shards"]
 

@@ -19,7 +19,7 @@ from intensor.errors import MemoryLimitError
 from intensor.kernels.shards.cells import ShardedObservations
 from intensor.kernels.shards.partition import Buckets, Totals, collapse
 from intensor.kernels.shards.shard import Picked, Shard
-from intensor.kernels.threads import Workers
+from intensor.threads import Workers
 
 __all__ = ["DiskShards", "FileArray", "observe_on_disk"]
 

@@ -25,7 +25,7 @@ from intensor.kernels.opening import wants_device
 from intensor.kernels.shards.cells import ShardedObservations
 from intensor.kernels.shards.partition import Totals, bucket_of, collapse
 from intensor.kernels.shards.shard import Picked, Shard, make_shard
-from intensor.kernels.threads import Workers
+from intensor.threads import Workers
 
 if TYPE_CHECKING:
     from intensor.kernels.cuda.shard import DeviceShard

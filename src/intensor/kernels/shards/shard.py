@@ -19,8 +19,8 @@ from intensor.kernels.layout import positions
 from intensor.kernels.packed import fit_cells, gram_rows, pack_members
 from intensor.kernels.packed_cells import count_planes
 from intensor.kernels.shards.draw import drawn_cells
-from intensor.kernels.threads import Workers
 from intensor.problem.vertex import mode_offsets
+from intensor.threads import Workers
 
 __all__ = ["Exchange", "Picked", "Shard", "State", "make_shard"]
 

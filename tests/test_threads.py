@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intensor.kernels import threads
-from intensor.kernels.threads import Workers, blocks_of, evenly
+from intensor import threads
+from intensor.threads import Workers, blocks_of, evenly
 
 
 @given(st.integers(1, 10**9), st.sampled_from([1, 4, 16]))
