@@ -1,4 +1,4 @@
-"""Names for the array types that travel between modules."""
+"""Names for the array types that travel between modules, and their inner product."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["AnyArray", "FlagArray", "FloatArray", "IndexArray", "Shape", "WordArray"]
+__all__ = ["AnyArray", "FlagArray", "FloatArray", "IndexArray", "Shape", "WordArray", "inner"]
 
 Shape = tuple[int, ...]
 AnyArray = NDArray[Any]
@@ -16,3 +16,12 @@ IndexArray = NDArray[np.int64]
 FlagArray = NDArray[np.uint8]
 """0 or 1 per index, the modes laid end to end: one vertex is ``sum(shape)`` flags."""
 WordArray = NDArray[np.uint64]
+
+
+def inner(one: FloatArray, other: FloatArray) -> float:
+    """Return the sum of products, the same on any number of threads.
+
+    BLAS cuts long vectors into as many pieces as it has threads, so that the last bits of its
+    inner products depend on the machine's number of cores.
+    """
+    return float((one * other).sum())

@@ -7,10 +7,14 @@ the blocks, so that the answer does not depend on how many threads there are.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
 
-__all__ = ["Workers", "blocks_of", "evenly"]
+__all__ = ["Workers", "blocks_of", "evenly", "one_blas_thread"]
 
 BLOCK = 1 << 15
 """Cells below which a block is not worth a thread."""
@@ -77,6 +81,27 @@ class Workers:
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Have BLAS and LAPACK work on one thread: what they return depends on the number.
+
+    For short pieces of work, since the setting is one of the whole process.
+    """
+    with _SETTING, _blas().limit(limits=1, user_api="blas"):
+        yield
+
+
+_SETTING = threading.Lock()
+"""Held while the setting is changed: it must be put back to what it was before all changes."""
+
+
+@cache
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController  # noqa: PLC0415  (looks at all libraries)
+
+    return ThreadpoolController()
 
 
 def _available_cores() -> int:

@@ -3,6 +3,10 @@
 A cell may be observed many times. The objective depends on its observations only through
 their number and mean, up to a constant (the variance within cells), so they are collapsed
 once and for all.
+
+Sums depend on the order of their terms in the last bits. So the observations of a cell are put
+in order of their values first, and nothing is added up in the order of the rows or by BLAS, whose
+sums depend on the number of its threads: the same observations give the same bits in any order.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from numpy.typing import ArrayLike
 from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.checks import check_coords, check_values, check_weights
 
-__all__ = ["Observations", "cell_numbers", "observe"]
+__all__ = ["Observations", "cell_numbers", "observe", "standard_order"]
 
 ROWS_AT_ONCE = 1 << 16
 MOST_REPEATS = 2.0**40
@@ -109,16 +113,16 @@ def observe(
     if importance is not None and not importance.all():
         kept = importance > 0.0
         cells, numbers, importance = cells[kept], numbers[kept], importance[kept]
-    order, starts = _group(cells, lengths)
-    repeats = np.diff(starts, append=order.size)
+    order, starts, repeats = _group_by_value(cells, lengths, numbers, importance)
     if importance is None:
         ordered_weights, totals = None, repeats
     else:
         ordered_weights = importance[order]
         totals = np.add.reduceat(ordered_weights, starts)
+    deviations = numbers[order]
+    mean_square = _sum_of_squares(deviations.copy(), ordered_weights)
     # Two passes: what the first leaves of the means is taken out by the second, so that equal
     # values deviate by exactly 0, since the bound of every solve starts at this variance.
-    deviations = numbers[order]
     means = np.zeros(starts.size)
     for _ in range(2):
         if ordered_weights is not None:
@@ -129,18 +133,14 @@ def observe(
     whole = importance is None or bool((importance == np.rint(importance)).all())
     total = float(totals.sum())
     counts = totals if whole and total <= MOST_REPEATS else repeats
-    if ordered_weights is None or importance is None:
-        within, mean_square = deviations @ deviations, numbers @ numbers
-    else:
-        within, mean_square = (ordered_weights * deviations) @ deviations, importance @ numbers**2
     return Observations(
         shape=lengths,
         coords=_columns(cells, order[starts], lengths),
         counts=counts.astype(np.min_scalar_type(int(counts.max()))),
         means=means,
         n=int(counts.sum()),
-        within=float(within) / total,
-        mean_square=float(mean_square) / total,
+        within=_sum_of_squares(deviations, ordered_weights) / total,
+        mean_square=mean_square / total,
         shares=None if counts is totals else totals / total,
     )
 
@@ -151,6 +151,81 @@ def cell_numbers(coords: IndexArray, shape: Shape) -> IndexArray:
     numbers = np.empty(order.size, dtype=np.int64)
     numbers[order] = np.repeat(np.arange(starts.size), np.diff(starts, append=order.size))
     return numbers
+
+
+def standard_order(
+    coords: IndexArray, shape: Shape, values: FloatArray, weights: FloatArray | None = None
+) -> AnyArray:
+    """Return the rows in an order that does not depend on the one they are given in.
+
+    Rows are sorted by cell, then by value, then by weight: those that tie are all the same.
+
+    Examples
+    --------
+    >>> cells = np.array([[1, 0], [0, 2], [1, 0]])
+    >>> standard_order(cells, (2, 3), np.array([0.5, 0.7, 0.3])).tolist()
+    [1, 2, 0]
+    """
+    return _group_by_value(coords, shape, values, weights)[0]
+
+
+def _group_by_value(
+    cells: IndexArray, shape: Shape, values: FloatArray, weights: FloatArray | None
+) -> tuple[AnyArray, IndexArray, IndexArray]:
+    """Return the standard order, where each cell starts in it, and how many rows each has."""
+    order, starts = _group(cells, shape)
+    repeats = np.diff(starts, append=order.size)
+    _sort_repeats(starts, repeats, values, weights, order)
+    return order, starts, repeats
+
+
+def _sort_repeats(
+    starts: IndexArray,
+    repeats: IndexArray,
+    values: FloatArray,
+    weights: FloatArray | None,
+    out_order: AnyArray,
+) -> None:
+    """Put the rows of every cell in order of their values, and of their weights where those tie.
+
+    Parameters
+    ----------
+    starts, repeats
+        (u,) where each cell begins in the order, and how many rows it has.
+    out_order
+        (n,) rows sorted by cell.
+    """
+    repeated = np.flatnonzero(repeats > 1)
+    if repeated.size == 0:
+        return
+    lengths = repeats[repeated]
+    ends = np.cumsum(lengths)
+    places = np.arange(ends[-1])
+    places += np.repeat(starts[repeated] - (ends - lengths), lengths)
+    rows = out_order[places]
+    if weights is None:
+        by_value = np.argsort(values[rows], kind="stable")
+    else:
+        by_value = np.lexsort((weights[rows], values[rows]))
+    owners = np.repeat(np.arange(repeated.size), lengths)[by_value]
+    digits = (places.size - 1).bit_length()
+    if 2 * digits <= 63:  # as in _group, much faster than sorting indirectly
+        owners <<= digits
+        owners |= np.arange(places.size)
+        owners.sort()
+        owners &= (1 << digits) - 1
+        by_cell = by_value[owners]
+    else:
+        by_cell = by_value[np.argsort(owners, kind="stable")]
+    out_order[places] = rows[by_cell]
+
+
+def _sum_of_squares(numbers: FloatArray, weights: FloatArray | None) -> float:
+    """Return the weighted sum of the squares of numbers, which are overwritten."""
+    np.square(numbers, out=numbers)
+    if weights is not None:
+        numbers *= weights
+    return float(numbers.sum())
 
 
 def _columns(cells: IndexArray, chosen: AnyArray, shape: Shape) -> tuple[AnyArray, ...]:

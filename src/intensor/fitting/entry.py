@@ -100,6 +100,9 @@ def fit(
     samples = Samples(coords=cells, values=numbers, weights=weights, shape=lengths)
     if weights is not None and not weights.all():
         samples = samples.part(weights > 0.0)
+    # Errors on held-out rows are sums too: in the order of the rows their last bits would depend on
+    # it, and so could a choice between two fits.
+    samples = samples.in_order()
     with listen_for_interrupt(budget):
         return _Fitting(samples, options, budget, watch, client).fit(
             labels or number_labels(lengths)

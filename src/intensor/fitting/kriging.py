@@ -24,7 +24,7 @@ import math
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from intensor.arrays import AnyArray, FloatArray
+from intensor.arrays import AnyArray, FloatArray, inner
 from intensor.budget import Budget
 from intensor.data.observations import Observations
 from intensor.fitting.samples import Samples
@@ -106,12 +106,12 @@ def krige(
     """
     columns = tuple(column.astype(np.int64) for column in observations.coords)
     shares = observations.cell_shares()
-    mean = float(shares @ observations.means)
+    mean = inner(shares, observations.means)
     targets = observations.means - mean
     boxes = model.to_dense() - mean
     size = float(np.abs(targets).max())
     scaled = (boxes[columns] - targets) / size if size > 0.0 else np.zeros(1)
-    square = float(shares @ scaled**2) if size > 0.0 else 0.0
+    square = inner(shares, scaled**2) if size > 0.0 else 0.0
     if not square > 0.0:
         return Remainder(field=np.zeros(observations.shape))  # nothing is left to be predicted
     if np.ptp(boxes) == 0.0:
@@ -157,7 +157,7 @@ class _Kriging:
         self._inverse_weights = np.zeros(shape, dtype=np.float32)
         self._inverse_weights[columns] = 1.0 / weights
         self._weights = weights
-        square = float(weights @ targets**2) / float(weights.sum())
+        square = inner(weights, targets**2) / float(weights.sum())
         self._least_noise = max(LEAST_NOISE * square, float(np.finfo(np.float32).tiny))
         self._noise = max(noise, self._least_noise)
         self._covariances = self._alike(boxes)
@@ -196,7 +196,7 @@ class _Kriging:
         self._drawn_solution = self._solve(apart, self._drawn_solution, STEPS, CLOSE, budget)
         field += _multiply(self._drawn_solution, self._covariances)
         error = (self._targets - field)[self._at].astype(np.float64)
-        square = float(self._weights @ error**2) / float(self._weights.sum())
+        square = inner(self._weights, error**2) / float(self._weights.sum())
         self._noise = max(square, self._least_noise)
         for mode in range(len(self._shape)):
             covariance, roots[mode] = _sized(self._pull(_mode_covariance(field, roots, mode)), mode)

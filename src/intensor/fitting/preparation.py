@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from intensor.arrays import FloatArray
+from intensor.arrays import FloatArray, inner
 from intensor.data.observations import Observations, observe
 from intensor.errors import NegativeValueError
 from intensor.fitting.options import Scale
@@ -92,7 +92,7 @@ def prepare(samples: Samples, scale: Scale) -> Prepared:
         observations = replace(
             observations,
             means=left,
-            mean_square=float((shares * left) @ left) + observations.within,
+            mean_square=inner(shares * left, left) + observations.within,
         )
         largest = float(np.abs(left).max())
     return Prepared(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape
-from intensor.data.observations import cell_numbers
+from intensor.data.observations import cell_numbers, standard_order
 
 __all__ = ["Samples", "lost_mode", "sample", "splits"]
 
@@ -50,6 +50,10 @@ class Samples:
     def n_cells(self) -> int:
         """Number of distinct cells."""
         return int(cell_numbers(self.coords, self.shape).max()) + 1
+
+    def in_order(self) -> Samples:
+        """Return the same rows in an order that does not depend on the one they are in."""
+        return self.part(standard_order(self.coords, self.shape, self.values, self.weights))
 
     def part(self, rows: AnyArray) -> Samples:
         """Return some of the rows."""

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import cg
 
-from intensor.arrays import AnyArray, FloatArray, Shape
+from intensor.arrays import AnyArray, FloatArray, Shape, inner
 from intensor.data.observations import Observations
 from intensor.problem.vertex import mode_offsets
 
@@ -55,7 +55,7 @@ def fit_baseline(observations: Observations, *, ridge: float = RIDGE) -> Baselin
     """
     offsets = mode_offsets(observations.shape)
     weights = observations.cell_shares() * float(observations.n)
-    mean = float(weights @ observations.means) / float(weights.sum())
+    mean = inner(weights, observations.means) / float(weights.sum())
     rows = np.concatenate(
         [
             start + column.astype(np.int64)

@@ -13,6 +13,7 @@ import numpy as np
 
 from intensor.arrays import AnyArray, FlagArray, FloatArray, IndexArray
 from intensor.data.observations import Observations
+from intensor.kernels.threads import one_blas_thread
 from intensor.problem.vertex import mode_offsets
 
 __all__ = ["Arrangement", "arrange", "spread_rows", "weights_of"]
@@ -116,7 +117,8 @@ def spread_rows(arrangement: Arrangement, costs: FloatArray, blocks: int) -> Ind
     cells = rows[inside] * n_columns + columns[inside]
     shares = costs[inside] / np.abs(costs).max()
     matrix = np.bincount(cells, shares, minlength=n_rows * n_columns).reshape(n_rows, n_columns)
-    leading = np.linalg.eigh(matrix @ matrix.T)[1][:, -1]
+    with one_blas_thread():
+        leading = np.linalg.eigh(matrix @ matrix.T)[1][:, -1]
     rank = np.empty(n_rows, dtype=np.int64)
     rank[np.argsort(leading, kind="stable")] = np.arange(n_rows)
     return np.argsort(rank % blocks, kind="stable")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intensor.arrays import FloatArray
+from intensor.arrays import FloatArray, inner
 from intensor.data.observations import Observations
 
 __all__ = ["Objective", "bound_from_sums", "build_objective"]
@@ -40,7 +40,7 @@ class Objective:
     def value(self, x: FloatArray) -> float:
         """Return f(x)."""
         residual = x - self.targets
-        return float((self.weights * residual) @ residual) + self.constant
+        return inner(self.weights * residual, residual) + self.constant
 
     def gradient(self, x: FloatArray) -> FloatArray:
         """Return the (u,) derivatives of f at x."""
@@ -90,7 +90,7 @@ class Objective:
         """
         if descent <= 0.0:
             return 0.0
-        curvature = 2.0 * float((self.weights * direction) @ direction)
+        curvature = 2.0 * inner(self.weights * direction, direction)
         if descent >= longest * curvature:
             return longest
         return descent / curvature

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intensor.arrays import FlagArray, FloatArray
+from intensor.arrays import FlagArray, FloatArray, inner
 from intensor.budget import Budget
 from intensor.data.observations import Observations
 from intensor.kernels.base import Cells
@@ -334,7 +334,7 @@ class FastEngine:
         objective = build_objective(self._observations.host(), self._radius)
         x = self._cells.iterate()
         gradient = objective.gradient(x)
-        product = float(gradient @ x)
+        product = inner(gradient, x)
         goal = Goal(product=product, phi=self._allowed_gap(objective), pool=POOL)
         flags, weights = self.vertices()
         heaviest = flags[int(np.argmax(weights))] if len(flags) else None

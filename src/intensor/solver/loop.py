@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from intensor.arrays import FlagArray, FloatArray
+from intensor.arrays import FlagArray, FloatArray, inner
 from intensor.budget import Budget
 from intensor.data.observations import Observations
 from intensor.kernels.opening import Data, open_cells
@@ -162,5 +162,5 @@ def mean_squared_error(model: Model, observations: Data) -> float:
         part = slice(start, start + CELLS_AT_ONCE)
         predicted = model.evaluate(tuple(column[part] for column in observations.coords))
         residual = predicted - observations.means[part]
-        total += float((shares[part] * residual) @ residual)
+        total += inner(shares[part] * residual, residual)
     return total + observations.within

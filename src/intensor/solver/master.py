@@ -21,6 +21,7 @@ import numpy as np
 from numba import njit
 
 from intensor.arrays import FlagArray, FloatArray, IndexArray
+from intensor.kernels.threads import one_blas_thread
 from intensor.solver.exchange import exchange
 
 __all__ = ["Master"]
@@ -147,7 +148,8 @@ class Master:
         block = gram[np.ix_(used, used)]
         while True:
             try:
-                factor = np.linalg.cholesky(block + ridge * np.eye(self.size))
+                with one_blas_thread():
+                    factor = np.linalg.cholesky(block + ridge * np.eye(self.size))
                 break
             except np.linalg.LinAlgError:  # dependent vertices: a shorter proximal step will do
                 ridge *= 100.0

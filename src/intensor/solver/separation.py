@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from intensor.arrays import inner
 from intensor.budget import Budget
 from intensor.oracles.alternating import AlternatingOracle
 from intensor.oracles.base import Answer, Goal, Oracle
@@ -28,7 +29,7 @@ class WeakSeparation:
 
     def take(self, iterate: Iterate, state: State, budget: Budget) -> None:
         """Find a vertex, update phi and the bound, and search the line to the vertex."""
-        goal = Goal(product=float(iterate.gradient @ iterate.x), phi=state.phi)
+        goal = Goal(product=inner(iterate.gradient, iterate.x), phi=state.phi)
         if state.exact_calls == 0:
             answer = self._ask_exact(iterate, state, goal, budget, None)
         else:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from intensor.arrays import FloatArray
+from intensor.arrays import FloatArray, inner
 from intensor.solver.iterate import Iterate
 
 __all__ = ["AcceleratedDescent", "LocalStep", "PairwiseStep", "SimplexDescent", "project"]
@@ -50,7 +50,7 @@ class SimplexDescent:
             active.drop_empty()
             iterate.x, iterate.value = there, value
         else:
-            descent = float(direction @ products)
+            descent = inner(direction, products)
             step = iterate.objective.exact_step(descent, change, longest)
             active.weights = active.weights - step * direction
             iterate.move(iterate.x - step * change)
