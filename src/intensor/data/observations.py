@@ -19,10 +19,12 @@ from numpy.typing import ArrayLike
 
 from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.checks import check_coords, check_values, check_weights
+from intensor.data.collapsing import collapse, order_repeats
+from intensor.data.grouping import group_rows
+from intensor.threads import Workers
 
 __all__ = ["Observations", "cell_numbers", "observe", "standard_order"]
 
-ROWS_AT_ONCE = 1 << 16
 MOST_REPEATS = 2.0**40
 """Sum of whole sample weights up to which they are counted like repeated observations."""
 
@@ -86,6 +88,7 @@ def observe(
     shape: Iterable[int] | None = None,
     allow_negative: bool = False,
     sample_weight: ArrayLike | None = None,
+    workers: Workers | None = None,
 ) -> Observations:
     """Check raw observations and collapse them into unique cells.
 
@@ -100,6 +103,8 @@ def observe(
     sample_weight
         (n,) how much each observation counts, >= 0; by default all the same. An observation of
         weight 0 is left out, one of weight 2 is the same as two of weight 1.
+    workers
+        For threads; the result does not depend on their number.
 
     Examples
     --------
@@ -113,43 +118,32 @@ def observe(
     if importance is not None and not importance.all():
         kept = importance > 0.0
         cells, numbers, importance = cells[kept], numbers[kept], importance[kept]
-    order, starts, repeats = _group_by_value(cells, lengths, numbers, importance)
-    if importance is None:
-        ordered_weights, totals = None, repeats
-    else:
-        ordered_weights = importance[order]
-        totals = np.add.reduceat(ordered_weights, starts)
-    deviations = numbers[order]
-    mean_square = _sum_of_squares(deviations.copy(), ordered_weights)
-    # Two passes: what the first leaves of the means is taken out by the second, so that equal
-    # values deviate by exactly 0, since the bound of every solve starts at this variance.
-    means = np.zeros(starts.size)
-    for _ in range(2):
-        if ordered_weights is not None:
-            deviations *= ordered_weights
-        means += np.add.reduceat(deviations, starts) / totals
-        np.take(numbers, order, out=deviations, mode="clip")
-        deviations -= np.repeat(means, repeats)
+    workers = Workers(1) if workers is None else workers
+    groups = group_rows(cells, lengths, workers)
+    order_repeats(groups.order, groups.starts, numbers, importance, workers=workers)
+    left = collapse(groups.order, groups.starts, numbers, importance, workers=workers)
     whole = importance is None or bool((importance == np.rint(importance)).all())
-    total = float(totals.sum())
-    counts = totals if whole and total <= MOST_REPEATS else repeats
+    total = float(left.totals.sum())
+    counted = whole and total <= MOST_REPEATS
+    counts = left.totals if counted else left.repeats
     return Observations(
         shape=lengths,
-        coords=_columns(cells, order[starts], lengths),
+        coords=groups.columns,
         counts=counts.astype(np.min_scalar_type(int(counts.max()))),
-        means=means,
+        means=left.means,
         n=int(counts.sum()),
-        within=_sum_of_squares(deviations, ordered_weights) / total,
-        mean_square=mean_square / total,
-        shares=None if counts is totals else totals / total,
+        within=left.apart / total,
+        mean_square=left.square / total,
+        shares=None if counted else left.totals / total,
     )
 
 
 def cell_numbers(coords: IndexArray, shape: Shape) -> IndexArray:
     """Return the number of each row's cell: equal rows have equal numbers, 0 to u - 1."""
-    order, starts = _group(coords, shape)
-    numbers = np.empty(order.size, dtype=np.int64)
-    numbers[order] = np.repeat(np.arange(starts.size), np.diff(starts, append=order.size))
+    groups = group_rows(coords, shape)
+    repeats = np.diff(groups.starts, append=groups.order.size)
+    numbers = np.empty(groups.order.size, dtype=np.int64)
+    numbers[groups.order] = np.repeat(np.arange(groups.starts.size), repeats)
     return numbers
 
 
@@ -166,110 +160,6 @@ def standard_order(
     >>> standard_order(cells, (2, 3), np.array([0.5, 0.7, 0.3])).tolist()
     [1, 2, 0]
     """
-    return _group_by_value(coords, shape, values, weights)[0]
-
-
-def _group_by_value(
-    cells: IndexArray, shape: Shape, values: FloatArray, weights: FloatArray | None
-) -> tuple[AnyArray, IndexArray, IndexArray]:
-    """Return the standard order, where each cell starts in it, and how many rows each has."""
-    order, starts = _group(cells, shape)
-    repeats = np.diff(starts, append=order.size)
-    _sort_repeats(starts, repeats, values, weights, order)
-    return order, starts, repeats
-
-
-def _sort_repeats(
-    starts: IndexArray,
-    repeats: IndexArray,
-    values: FloatArray,
-    weights: FloatArray | None,
-    out_order: AnyArray,
-) -> None:
-    """Put the rows of every cell in order of their values, and of their weights where those tie.
-
-    Parameters
-    ----------
-    starts, repeats
-        (u,) where each cell begins in the order, and how many rows it has.
-    out_order
-        (n,) rows sorted by cell.
-    """
-    repeated = np.flatnonzero(repeats > 1)
-    if repeated.size == 0:
-        return
-    lengths = repeats[repeated]
-    ends = np.cumsum(lengths)
-    places = np.arange(ends[-1])
-    places += np.repeat(starts[repeated] - (ends - lengths), lengths)
-    rows = out_order[places]
-    if weights is None:
-        by_value = np.argsort(values[rows], kind="stable")
-    else:
-        by_value = np.lexsort((weights[rows], values[rows]))
-    owners = np.repeat(np.arange(repeated.size), lengths)[by_value]
-    digits = (places.size - 1).bit_length()
-    if 2 * digits <= 63:  # as in _group, much faster than sorting indirectly
-        owners <<= digits
-        owners |= np.arange(places.size)
-        owners.sort()
-        owners &= (1 << digits) - 1
-        by_cell = by_value[owners]
-    else:
-        by_cell = by_value[np.argsort(owners, kind="stable")]
-    out_order[places] = rows[by_cell]
-
-
-def _sum_of_squares(numbers: FloatArray, weights: FloatArray | None) -> float:
-    """Return the weighted sum of the squares of numbers, which are overwritten."""
-    np.square(numbers, out=numbers)
-    if weights is not None:
-        numbers *= weights
-    return float(numbers.sum())
-
-
-def _columns(cells: IndexArray, chosen: AnyArray, shape: Shape) -> tuple[AnyArray, ...]:
-    """Return the chosen rows mode by mode, each in the smallest unsigned type."""
-    columns = tuple(np.empty(chosen.size, dtype=np.min_scalar_type(length - 1)) for length in shape)
-    for start in range(0, chosen.size, ROWS_AT_ONCE):
-        rows = cells[chosen[start : start + ROWS_AT_ONCE]]
-        for mode, column in enumerate(columns):
-            column[start : start + ROWS_AT_ONCE] = rows[:, mode]
-    return columns
-
-
-def _group(cells: IndexArray, shape: Shape) -> tuple[AnyArray, IndexArray]:
-    """Sort rows lexicographically; return the order and where each distinct row starts.
-
-    Modes are folded into as few int64 keys as their lengths allow, so that a tensor may
-    have more than 2^63 cells. A single key that leaves room for the row number is sorted
-    together with it, which is much faster than sorting indirectly.
-    """
-    keys: list[IndexArray] = []
-    room = 0
-    for mode, length in enumerate(shape):
-        if room and room * length < 2**63:
-            keys[-1] *= length
-            keys[-1] += cells[:, mode]
-            room *= length
-        else:
-            keys.append(cells[:, mode].copy())
-            room = length
-    n = cells.shape[0]
-    digits = (n - 1).bit_length()
-    if len(keys) == 1 and (room - 1).bit_length() + digits <= 63:
-        key = keys[0]
-        key <<= digits
-        key |= np.arange(n)
-        key.sort()
-        order = (key & ((1 << digits) - 1)).astype(np.min_scalar_type(n))
-        key >>= digits
-        fresh = np.concatenate(([True], key[1:] != key[:-1]))
-        return order, np.flatnonzero(fresh)
-    order = np.lexsort(keys[::-1])
-    fresh = np.zeros(n, dtype=bool)
-    fresh[0] = True
-    for key in keys:
-        ordered = key[order]
-        fresh[1:] |= ordered[1:] != ordered[:-1]
-    return order, np.flatnonzero(fresh)
+    groups = group_rows(coords, shape)
+    order_repeats(groups.order, groups.starts, values, weights, workers=Workers(1))
+    return groups.order

@@ -13,8 +13,8 @@ import numpy as np
 
 from intensor.arrays import AnyArray, FlagArray, FloatArray, IndexArray
 from intensor.data.observations import Observations
-from intensor.kernels.threads import one_blas_thread
 from intensor.problem.vertex import mode_offsets
+from intensor.threads import one_blas_thread
 
 __all__ = ["Arrangement", "arrange", "spread_rows", "weights_of"]
 

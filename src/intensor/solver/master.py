@@ -21,8 +21,8 @@ import numpy as np
 from numba import njit
 
 from intensor.arrays import FlagArray, FloatArray, IndexArray
-from intensor.kernels.threads import one_blas_thread
 from intensor.solver.exchange import exchange
+from intensor.threads import one_blas_thread
 
 __all__ = ["Master"]
 

@@ -24,6 +24,7 @@ from intensor.errors import CoordinateError, SettingError
 from intensor.kernels.opening import Data, on_device, wants_device
 from intensor.kernels.shards.cells import ShardedObservations
 from intensor.solver.settings import Settings
+from intensor.threads import Workers
 
 __all__ = ["collect"]
 
@@ -63,7 +64,11 @@ def collect(
         data = observe_on_device(coords, values, **words)
         numbers = data.means
     else:
-        data = observe(coords, values, sample_weight=sample_weight, **words)
+        workers = Workers(settings.threads)
+        try:
+            data = observe(coords, values, sample_weight=sample_weight, workers=workers, **words)
+        finally:
+            workers.close()
         numbers = np.asarray(values, dtype=np.float64)
         if sample_weight is not None:
             numbers = numbers[np.asarray(sample_weight) > 0]
