@@ -73,7 +73,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     threads
         At most so many at a time; None for one per core.
     exact
-        Exact oracle: "auto", "off", "enumeration", "branch_bound" or the name of a solver.
+        Exact oracle: "auto", "off", "enumeration", "branch" or the name of a solver.
     device
         Where to sum over cells: "cpu", "cuda" or "auto" (see ``solve``).
     client
