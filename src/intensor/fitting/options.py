@@ -11,7 +11,7 @@ from intensor.checks import check_at_least, check_radius
 from intensor.errors import SettingError
 from intensor.fitting.metrics import METRICS
 from intensor.model.transform import TRANSFORMS, Transform, find_transform
-from intensor.oracles.cascade import EXACT_CHOICES
+from intensor.oracles.cascade import exact_choices
 from intensor.solver.settings import Settings, check_settings
 from intensor.solver.variants import find_version
 
@@ -107,8 +107,8 @@ def check_options(
     if not isinstance(scoring, str) or scoring not in METRICS:
         names = ", ".join(repr(name) for name in METRICS)
         raise SettingError(f"scoring is {scoring!r}; expected one of {names}")
-    if exact not in EXACT_CHOICES:
-        names = ", ".join(repr(name) for name in EXACT_CHOICES)
+    if exact not in exact_choices():
+        names = ", ".join(repr(name) for name in exact_choices())
         raise SettingError(f"exact is {exact!r}; expected one of {names}")
     if baseline not in (*BASELINES, AUTO):
         raise SettingError(f"baseline is {baseline!r}; expected 'none', 'additive' or 'auto'")
@@ -124,8 +124,9 @@ def check_options(
     )
     if any(additive) and version != "fast":
         raise SettingError(f'an additive baseline needs version="fast"; got {version!r}')
-    if device == "cuda" and version != "fast":
-        raise SettingError(f'a CUDA device needs version="fast"; got {version!r}')
+    if device not in ("cpu", "auto") and version != "fast":
+        kind = "a CUDA device" if device == "cuda" else f"device={device!r}"
+        raise SettingError(f'{kind} needs version="fast"; got {version!r}')
     adaptive = isinstance(rtol, str) and rtol == AUTO
     if isinstance(rtol, str) and not adaptive:
         raise SettingError(f"rtol is {rtol!r}; expected a number >= 0 or 'auto'")

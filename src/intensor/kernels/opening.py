@@ -1,8 +1,9 @@
-"""Where the cells of a problem are kept: in memory, or on a CUDA device."""
+"""Where the cells of a problem are kept: in memory, on a CUDA device, or in a backend of yours."""
 
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
 from typing import Protocol
 
 from intensor.data.observations import Observations
@@ -14,9 +15,20 @@ from intensor.kernels.packed_cells import pack_cells
 from intensor.kernels.shards.cells import ShardedCells, ShardedObservations
 from intensor.threads import Workers
 
-__all__ = ["DEVICES", "Data", "has_device", "on_device", "open_cells", "wants_device"]
+__all__ = [
+    "BACKENDS",
+    "DEVICES",
+    "Data",
+    "devices",
+    "has_device",
+    "on_device",
+    "open_cells",
+    "wants_device",
+]
 
 DEVICES = ("cpu", "cuda", "auto")
+BACKENDS: dict[str, Callable[[Observations, float, Workers], Cells]] = {}
+"""Backends from outside by name: what makes the cells of observations in units of a radius."""
 WORTH = 1 << 17
 """Observations from which on "auto" takes a device if there is one."""
 
@@ -56,6 +68,8 @@ class Data(Protocol):
 
 def open_cells(data: Data, radius: float, workers: Workers, device: str = "cpu") -> Cells:
     """Return the cells of a problem in units of the radius, ready to be summed over."""
+    if isinstance(data, Observations) and device in BACKENDS:
+        return BACKENDS[device](data, radius, workers)
     if isinstance(data, Observations) and not wants_device(device, data.n):
         return CpuCells(pack_cells(data, radius), workers)
     if isinstance(data, ShardedObservations):
@@ -65,6 +79,11 @@ def open_cells(data: Data, radius: float, workers: Workers, device: str = "cpu")
 
     held = data if isinstance(data, DeviceObservations) else upload(data.host())
     return CudaCells(held, radius, workers)
+
+
+def devices() -> tuple[str, ...]:
+    """Return the names of where cells can be summed over, those of ``BACKENDS`` last."""
+    return (*DEVICES, *BACKENDS)
 
 
 def on_device(array: object) -> bool:
@@ -79,7 +98,7 @@ def wants_device(device: str, n: int) -> bool:
 
 def has_device(device: str) -> bool:
     """Say whether a CUDA device may be used; raise when it is asked for and not there."""
-    if device == "cpu":
+    if device == "cpu" or device in BACKENDS:
         return False
     if device == "auto" and importlib.util.find_spec("cupy") is None:
         return False

@@ -8,6 +8,7 @@ programming, which takes as long as it takes, or nothing.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numba.core.event import install_timer
@@ -27,10 +28,12 @@ from intensor.oracles.mip.oracle import MipOracle
 from intensor.oracles.plan import LEAST_DEVICE_SECONDS
 from intensor.oracles.trivial import sum_of_negative, trivial_answer
 
-__all__ = ["EXACT_CHOICES", "Limited", "NoSearch", "exact_oracle"]
+__all__ = ["EXACT_CHOICES", "ORACLES", "Limited", "NoSearch", "exact_choices", "exact_oracle"]
 
 OWN_CHOICES = ("enumeration", "branch")
 EXACT_CHOICES = ("auto", *OWN_CHOICES, "highs", "scip", "gurobi", "off")
+ORACLES: dict[str, Callable[[Observations], Oracle]] = {}
+"""Exact oracles from outside by name: what makes one for the observations of a solve."""
 PATIENCE = 60.0
 """Seconds that "auto" lets a call be expected to take when the solve has no time limit."""
 ALLOWANCE = 10.0
@@ -101,6 +104,11 @@ class Limited:
         return answer
 
 
+def exact_choices() -> tuple[str, ...]:
+    """Return the names that ``exact_oracle`` knows, those of ``ORACLES`` last."""
+    return (*EXACT_CHOICES, *ORACLES)
+
+
 def exact_oracle(
     choice: str,
     observations: Observations,
@@ -110,7 +118,7 @@ def exact_oracle(
     time_limit: float | None = None,
     device: str = "cpu",
 ) -> Oracle:
-    """Return the oracle behind a name of ``EXACT_CHOICES``.
+    """Return the oracle behind a name of ``exact_choices``.
 
     Parameters
     ----------
@@ -143,7 +151,9 @@ def exact_oracle(
         return NoSearch(observations)
     if choice in EXACT_CHOICES:
         return MipOracle(observations, mip_solver(choice))
-    raise SettingError(f"exact is {choice!r}; expected one of {', '.join(EXACT_CHOICES)}")
+    if choice in exact_choices():
+        return ORACLES[choice](observations)
+    raise SettingError(f"exact is {choice!r}; expected one of {', '.join(exact_choices())}")
 
 
 def _own(

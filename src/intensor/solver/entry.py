@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from intensor.budget import Budget, listen_for_interrupt
 from intensor.data.observations import Observations
 from intensor.errors import SettingError
-from intensor.kernels.opening import Data, on_device
+from intensor.kernels.opening import BACKENDS, Data, on_device
 from intensor.oracles.base import Oracle
 from intensor.oracles.cascade import NoSearch, exact_oracle
 from intensor.solver.loop import Callback, run
@@ -138,6 +138,10 @@ def solve(
     if version != "fast" and elsewhere:
         raise SettingError(
             f'data in files or on a cluster needs version="fast"; got version={version!r}'
+        )
+    if device in BACKENDS and (version != "fast" or elsewhere or on_device(values)):
+        raise SettingError(
+            f'device={device!r} needs version="fast" and coords and values in memory'
         )
     if sample_weight is not None and elsewhere:
         raise SettingError("sample_weight needs coords and values in memory, and no client")

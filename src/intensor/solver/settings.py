@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from intensor.checks import check_at_least, check_positive, check_radius
 from intensor.errors import SettingError
-from intensor.kernels.opening import DEVICES
+from intensor.kernels.opening import devices
 
 __all__ = ["Settings", "check_settings"]
 
@@ -61,8 +61,8 @@ def check_settings(
     device: str = "cpu",
 ) -> Settings:
     """Return settings that are in range, or raise what is wrong with them."""
-    if device not in DEVICES:
-        names = ", ".join(repr(name) for name in DEVICES)
+    if device not in devices():
+        names = ", ".join(repr(name) for name in devices())
         raise SettingError(f"device is {device!r}; expected one of {names}")
     return Settings(
         radius=check_radius(radius),
