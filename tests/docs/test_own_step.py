@@ -52,3 +52,10 @@ def test_a_version_with_its_own_step(noise):
     assert mine.counters.local_steps > 0
     assert abs(mine.objective - fast.objective) <= mine.tolerance + fast.tolerance
     assert intensor.verify(mine, data.coords, data.values).ok
+
+
+@pytest.mark.usefixtures("away")
+def test_fits_know_it_too():
+    data = intensor.planted((5, 4, 4), 60)
+    completer = intensor.TensorCompleter(version="away", radius=1.0).fit(data.coords, data.values)
+    assert completer.fit_.result.version == "away"
