@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -116,14 +117,19 @@ def imported_with(code):
 
 
 HEAVY = {
+    "distributed",
     "gurobipy",
+    "highspy",
     "matplotlib",
     "narwhals",
+    "numba",
+    "numpy",
     "pandas",
     "polars",
     "pyarrow",
     "pyscipopt",
     "rich",
+    "scipy",
     "sklearn",
     "typer",
     "xarray",
@@ -131,9 +137,36 @@ HEAVY = {
 
 
 def test_importing_the_library_is_light():
-    # Other packages may be asked in by Numba's own entry points, which are none of ours.
-    bare = imported_with("import numba, scipy.sparse")
-    loaded = imported_with("import intensor")
+    # Other packages may be asked in by the environment when an interpreter starts.
+    loaded = imported_with("import intensor") - imported_with("pass")
     assert "intensor" in loaded
-    assert (loaded - bare) & HEAVY == set()
+    assert loaded & HEAVY == set()
+
+
+def test_solving_imports_no_more_than_it_needs():
+    bare = imported_with("import numba")
+    loaded = imported_with("import intensor; intensor.solve, intensor.verify") - bare
+    assert loaded & HEAVY == set()
     assert "sklearn" in imported_with("import intensor; intensor.TensorCompleter")
+
+
+def test_every_public_name_says_where_it_lives():
+    namespace = {}
+    exec("from intensor import *", namespace)
+    assert set(intensor.__all__) <= set(namespace)
+    assert set(intensor.__all__) <= set(dir(intensor))
+    for name, home in intensor._HOMES.items():
+        assert name in intensor.__all__
+        assert getattr(intensor, name).__module__ == f"intensor.{home}"
+
+
+@pytest.mark.parametrize("name", ["complete", "planted"])
+@pytest.mark.parametrize("first", ["import intensor.{0}", "from intensor.{0} import {0}", "pass"])
+def test_a_function_is_not_hidden_by_the_module_that_it_lives_in(name, first):
+    code = f"""
+        import intensor
+        {first.format(name)}
+        import intensor.{name}, sys
+        assert intensor.{name} is sys.modules["intensor.{name}"].{name}
+    """
+    subprocess.run([sys.executable, "-c", dedent(code)], check=True)

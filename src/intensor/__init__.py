@@ -9,25 +9,28 @@
 True
 """
 
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from intensor import errors
-from intensor.certificate import Verification, verify
-from intensor.complete import complete
-from intensor.data.labels import Labels
-from intensor.fitting.path import RadiusPath
-from intensor.fitting.record import Fit, Validation
-from intensor.fitting.store import load
-from intensor.gauge import GaugeNorm, gauge_norm
-from intensor.model.metrics import nmse
-from intensor.model.model import Box, Model
-from intensor.planted import Planted, planted
-from intensor.solver.entry import solve
-from intensor.solver.result import Counters, Progress, Result, Seconds, Status
-
 if TYPE_CHECKING:
-    from intensor import plots, report
+    from intensor import errors, plots, report
+    from intensor.certificate import Verification, verify
+    from intensor.complete import complete
+    from intensor.data.labels import Labels
     from intensor.estimator import TensorCompleter
+    from intensor.fitting.path import RadiusPath
+    from intensor.fitting.record import Fit, Validation
+    from intensor.fitting.store import load
+    from intensor.gauge import GaugeNorm, gauge_norm
+    from intensor.model.metrics import nmse
+    from intensor.model.model import Box, Model
+    from intensor.planted import Planted, planted
+    from intensor.solver.entry import solve
+    from intensor.solver.result import Counters, Progress, Result, Seconds, Status
 
 __version__ = "0.1.0"
 
@@ -59,13 +62,58 @@ __all__ = [
     "verify",
 ]
 
+_HOMES = {
+    "Box": "model.model",
+    "Counters": "solver.result",
+    "Fit": "fitting.record",
+    "GaugeNorm": "gauge",
+    "Labels": "data.labels",
+    "Model": "model.model",
+    "Planted": "planted",
+    "Progress": "solver.result",
+    "RadiusPath": "fitting.path",
+    "Result": "solver.result",
+    "Seconds": "solver.result",
+    "Status": "solver.result",
+    "TensorCompleter": "estimator",
+    "Validation": "fitting.record",
+    "Verification": "certificate",
+    "complete": "complete",
+    "gauge_norm": "gauge",
+    "load": "fitting.store",
+    "nmse": "model.metrics",
+    "planted": "planted",
+    "solve": "solver.entry",
+    "verify": "certificate",
+}
+"""The module of every public name that is not a module itself: Numba, SciPy and scikit-learn
+take a second to import, so that is done when one of these is first asked for."""
+
 
 def __getattr__(name: str) -> Any:
-    """Load what needs scikit-learn, or is rarely needed, when it is first asked for."""
-    import importlib  # noqa: PLC0415
+    """Import what is public when it is first asked for, and keep it."""
+    if name not in __all__:
+        raise AttributeError(f"module 'intensor' has no attribute {name!r}")
+    if name in _HOMES:
+        found = getattr(import_module(f"intensor.{_HOMES[name]}"), name)
+    else:
+        found = import_module(f"intensor.{name}")
+    globals()[name] = found
+    return found
 
-    if name == "TensorCompleter":
-        return importlib.import_module("intensor.estimator").TensorCompleter
-    if name in ("plots", "report"):
-        return importlib.import_module(f"intensor.{name}")
-    raise AttributeError(f"module 'intensor' has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """The package: ``complete`` and ``planted`` are functions, whoever imports their modules."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # the first import of a module sets it on its package, where the function has to be
+        if isinstance(value, ModuleType) and name in _HOMES:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

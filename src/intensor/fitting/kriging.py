@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from intensor.arrays import AnyArray, FloatArray, inner
 from intensor.budget import Budget
@@ -280,6 +279,8 @@ def _sized(covariance: FloatArray, mode: int) -> tuple[FloatArray, FloatArray]:
 
 def _mode_covariance(field: AnyArray, roots: list[FloatArray], mode: int) -> FloatArray:
     """Return the covariance of one mode's slabs, what other modes have in common taken out."""
+    from scipy.linalg import solve_triangular  # noqa: PLC0415
+
     for other, root in enumerate(roots):
         if other != mode:
             inverse = solve_triangular(root, np.eye(len(root)), lower=True)

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.linalg import cg
 
 from intensor.arrays import AnyArray, FloatArray, Shape, inner
 from intensor.data.observations import Observations
@@ -53,6 +51,9 @@ def fit_baseline(observations: Observations, *, ridge: float = RIDGE) -> Baselin
     The normal equations have sum(shape) unknowns and are solved by conjugate gradients, with
     products that pass over the cells.
     """
+    import scipy.sparse as sp  # noqa: PLC0415
+    from scipy.sparse.linalg import cg  # noqa: PLC0415
+
     offsets = mode_offsets(observations.shape)
     weights = observations.cell_shares() * float(observations.n)
     mean = inner(weights, observations.means) / float(weights.sum())

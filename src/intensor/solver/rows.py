@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from scipy import sparse
 
 from intensor.arrays import AnyArray, FlagArray, FloatArray
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 __all__ = ["DenseRows", "Rows", "SparseRows"]
 
@@ -113,6 +115,8 @@ class SparseRows:
 
     def _as_matrix(self) -> sparse.csr_array:
         if self._matrix is None:
+            from scipy import sparse  # noqa: PLC0415
+
             sizes = [columns.size for columns in self._columns]
             indices = np.concatenate(self._columns)
             self._matrix = sparse.csr_array(

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from intensor.arrays import FlagArray
 from intensor.errors import SolverUnavailableError
@@ -118,6 +117,8 @@ class GurobiSolver:
 
 def _build(model: Any, formulation: Formulation) -> Any:
     """Add rows and columns; return the columns."""
+    from scipy.sparse import csr_array  # noqa: PLC0415
+
     costs = np.concatenate((np.zeros(formulation.n_flags), formulation.costs))
     kinds = np.array(["B"] * formulation.n_flags + ["C"] * formulation.n_cells)
     z = model.addMVar(formulation.n_columns, ub=1.0, obj=costs, vtype=kinds)
