@@ -2,18 +2,29 @@
 
     NUMBA_ENABLE_CUDASIM=0 python -m pytest tests/kernels/cuda
 
-runs them on a device.
+runs them on a device. With pytest-xdist, every worker has a folder of compiled code of its own:
+two processes that store versions of one kernel at the same time can mix them up.
 """
 
 import os
 import signal
+from pathlib import Path
+
+from hypothesis import settings
 
 os.environ.setdefault("NUMBA_ENABLE_CUDASIM", "1")
 
+if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+    folder = Path(__file__).parents[1] / "build" / "numba" / worker
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(folder))
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts background jobs so; tests of Ctrl-C need what an interpreter does by default.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# How long an example takes depends on what else the machine has to do.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 
 def pytest_configure(config):
