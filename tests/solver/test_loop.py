@@ -11,6 +11,11 @@ import pytest
 import intensor
 import zoo
 from intensor import Status
+from intensor.budget import Budget
+from intensor.data.observations import observe
+from intensor.solver.loop import drive
+from intensor.solver.settings import Settings
+from intensor.solver.state import State
 
 PAPER = {"version": 8, "radius": 1.0, "tol": 1e-4, "rtol": 0.0}
 
@@ -179,3 +184,37 @@ def test_more_cells_than_int64_can_count():
     assert result.status is Status.OPTIMAL
     predicted = result.model.predict(data.coords)
     assert np.mean((predicted - data.values) ** 2) == pytest.approx(result.objective, rel=1e-6)
+
+
+class Drifted:
+    """An engine that can do no more, whose weights rounding has pushed above 1."""
+
+    n_active = altmin_runs = drops = 0
+
+    def __init__(self):
+        self.state = State(value=0.5, bound=0.0, exhausted=True)
+
+    def vertices(self):
+        return np.array([[1, 1, 1, 1], [1, 0, 1, 1]], dtype=np.uint8), np.array([0.7, 0.3 + 1e-12])
+
+
+def test_weights_that_rounding_has_pushed_above_the_radius_are_brought_back():
+    cells = observe([[0, 0], [1, 1]], [5.0, 5.0])
+    result = drive(
+        Drifted(), cells, version=2, settings=Settings(radius=3.0), budget=Budget()
+    )
+    assert result.status is Status.STALLED
+    assert result.model.weights.sum() <= 3.0 * (1.0 + 1e-15)
+    assert result.objective == pytest.approx((2.0**2 + 2.9**2) / 2.0, rel=1e-11)
+
+
+@pytest.mark.parametrize("version", [2, 7, "fast"])
+def test_a_gap_that_is_rounding_alone_is_not_called_optimal_without_a_tolerance(version):
+    # The fit is perfect in units of the radius, and an ulp away in those of the data.
+    lossy = [k for k in range(1, 40) if 4.9 * (0.1 * k / 4.9) != 0.1 * k]
+    assert len(lossy) > 3
+    for k in lossy:
+        found = intensor.solve([[0, 0]], [0.1 * k], radius=4.9, version=version, rtol=0.0)
+        assert found.gap <= 1e-30
+        assert found.gap <= 0.0 or found.status is not Status.OPTIMAL
+        assert intensor.verify(found, [[0, 0]], [0.1 * k]).ok

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -97,12 +98,18 @@ def drive(
 
     if state.value - state.bound <= 0.999999 * tolerance / scale:  # though not as far as aimed
         status = Status.OPTIMAL
-    model = _as_model(*engine.vertices(), observations, settings)
+    flags, weights = engine.vertices()
+    weights = weights / max(1.0, math.fsum(np.abs(weights)))  # steps round, and that adds up
+    model = _as_model(flags, weights, observations, settings)
+    objective = mean_squared_error(model, observations)
+    bound = state.bound * scale
+    if status is Status.OPTIMAL and objective - bound > tolerance:
+        status = Status.STALLED  # the tolerance is less than what rounding makes of the model
     witness = state.witness
     return Result(
         status=status,
-        objective=mean_squared_error(model, observations),
-        bound=state.bound * scale,
+        objective=objective,
+        bound=bound,
         model=model,
         witness=None
         if witness is None
