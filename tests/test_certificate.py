@@ -209,3 +209,18 @@ def test_a_witness_of_a_smaller_radius_proves_nothing():
     for share in np.linspace(1.0, 0.05, 40):
         forged = dataclasses.replace(early, bound=share * early.objective, witness=witness)
         assert forged.bound <= optimum + 1e-9 or "bound" in failing(forged)
+
+
+def test_a_tolerance_of_zero_leaves_room_for_rounding_and_no_more():
+    # The means of repeated cells and the sums over them round in another order here.
+    rng = np.random.default_rng(0)
+    coords, values = np.zeros((40, 2), dtype=int), rng.uniform(size=40)
+    options = {"shape": (1, 1), "radius": 2.0, "rtol": 0.0}
+    for version in (0, 6, "fast"):
+        found = intensor.solve(coords, values, version=version, **options)
+        forced = dataclasses.replace(
+            found, status=intensor.Status.OPTIMAL, bound=found.objective * (1.0 - 2e-16)
+        )
+        assert "status" not in failing(forced, coords=coords, values=values)
+        wide = dataclasses.replace(forced, bound=found.objective * (1.0 - 1e-12))
+        assert "status" in failing(wide, coords=coords, values=values)
