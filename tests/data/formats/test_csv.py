@@ -321,3 +321,34 @@ def test_quotes_are_written_only_where_some_label_needs_them(tmp_path, label, te
     write_table(path, {"name": np.array([label], dtype=object), "value": np.array([1.5])})
     assert path.read_text() == text
     assert read_table(path).labels.indices[0].tolist() == [label]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["a;b;c"],
+        ["a|b|c|d"],
+        ["x\ty\tz"],
+        ["a;b;c", "a|b|c|d"],
+        ["\ufeffx"],
+        ["a\rb"],
+        ["a\r\nb", "c\rd"],
+        ["a\nb"],
+    ],
+)
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+def test_names_that_look_like_something_else_come_back(tmp_path, names, suffix):
+    path = tmp_path / f"out.{suffix}"
+    labels = np.array(["u", "v"], dtype=object)
+    write_table(path, {**dict.fromkeys(names, labels), "value": np.array([1.5, 2.5])})
+    table = read_table(path)
+    assert list(table.labels.modes) == names
+    assert columns(table) == [["u", "v"]] * len(names)
+    assert table.values.tolist() == [1.5, 2.5]
+
+
+def test_a_delimiter_within_quotes_cuts_nothing_also_below_blank_lines(put):
+    table = read_table(put(b'\n"a;b;c","d|e|f|g",value\nx,y,1\n'))
+    assert table.labels.modes == ("a;b;c", "d|e|f|g")
+    table = read_table(put(b'"a,b,c,d";value\nx;1\n'))
+    assert table.labels.modes == ("a,b,c,d",)

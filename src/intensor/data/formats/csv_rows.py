@@ -12,13 +12,15 @@ from typing import Any, BinaryIO
 from intensor.data.formats.kinds import at_line, open_bytes
 from intensor.errors import EmptyDataError, FileFormatError
 
-__all__ = ["MISSING", "NUMBER", "find_line", "read_header", "rows"]
+__all__ = ["DELIMITERS", "MISSING", "NUMBER", "find_line", "read_header", "rows"]
 
 MISSING = ("", "NA", "NaN", "nan", "null")
 """How a value that is not there may be written."""
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity|nan)", re.IGNORECASE)
 LONGEST_LINE = 1 << 24
 DELIMITERS = (",", "\t", ";", "|")
+"""Of a table as text; which one it is, its header must show."""
+LONE_RETURN = re.compile(r"\r(?!\n)")
 
 
 def rows(path: Any, delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -40,16 +42,24 @@ def rows(path: Any, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 def read_header(path: Any, delimiter: str | None) -> tuple[list[str], int, str]:
     """Return the stripped names of the columns, the lines they take, and the delimiter.
 
+    Lines are counted as pyarrow does, to which a carriage return within a name ends one, too.
+
     Without a delimiter it is the one of comma, tab, semicolon and bar that cuts the header
-    into most columns.
+    into most columns, and not within quotes.
     """
-    best: tuple[list[str], int, str] | None = None
-    for candidate in DELIMITERS if delimiter is None else (delimiter,):
-        found = _first_row(path, candidate)
-        if best is None or len(found[0]) > len(best[0]):
-            best = found
-    assert best is not None
-    return best
+    if delimiter is not None:
+        return _first_row(path, delimiter)
+    candidates = [mark for mark in DELIMITERS if _keeps_quotes(path, mark)] or DELIMITERS
+    return max((_first_row(path, mark) for mark in candidates), key=lambda row: len(row[0]))
+
+
+def _keeps_quotes(path: Any, delimiter: str) -> bool:
+    """Say whether every quoted name of the header ends where a delimiter or the line begins."""
+    with open_bytes(path) as file:
+        try:
+            return any(csv.reader(_lines(path, file), delimiter=delimiter, strict=True))
+        except csv.Error:
+            return False
 
 
 def find_line(path: Any, delimiter: str, row: int) -> int | None:
@@ -66,7 +76,8 @@ def _first_row(path: Any, delimiter: str) -> tuple[list[str], int, str]:
         try:
             for fields in reader:
                 if fields:
-                    return [field.strip() for field in fields], reader.line_num, delimiter
+                    within = sum(len(LONE_RETURN.findall(field)) for field in fields)
+                    return [field.strip() for field in fields], reader.line_num + within, delimiter
         except csv.Error as problem:
             raise FileFormatError(at_line(path, 1, f"cannot be read ({problem})")) from None
         except (EOFError, OSError, zlib.error, gzip.BadGzipFile) as problem:

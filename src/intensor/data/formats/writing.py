@@ -17,6 +17,7 @@ from pyarrow import csv, parquet
 from intensor.arrays import AnyArray, FloatArray, Shape
 from intensor.checks import check_coords
 from intensor.data.atomic import atomic_write
+from intensor.data.formats.csv_rows import DELIMITERS
 from intensor.errors import LabelError, ValuesError
 
 __all__ = ["write_cells", "write_columns"]
@@ -84,10 +85,12 @@ def _write_text(
 def _needs_quotes(table: pa.Table, delimiter: str) -> bool:
     """Say whether a name or a string could be taken for something else without quotes.
 
-    Arrow quotes every string or none. An empty string must be told from a missing value.
+    Arrow quotes every string or none. An empty string must be told from a missing value. Names
+    must not look as if another delimiter cut them, nor begin the file with a byte-order mark.
     """
     special = re.compile(f'[{re.escape(delimiter)}"\r\n]|^$|^\\s|\\s$')
-    if any(special.search(name) for name in table.column_names):
+    in_names = re.compile(f"[{re.escape(''.join(DELIMITERS))}]|^\ufeff")
+    if any(special.search(name) or in_names.search(name) for name in table.column_names):
         return True
     strings = [
         column
