@@ -24,6 +24,8 @@ STRANGE = (
 )
 any_text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
 texts = st.one_of(st.sampled_from(STRANGE), any_text).filter(lambda text: text.strip() != "")
+NAMES = ("a;b;c", "a|b|c|d", "x\ty\tz", "\ufeffx", "a\rb", "a\nb", "a\r\nb", "a,b", '"', "#a")
+name_texts = st.one_of(st.sampled_from(NAMES), texts)
 values = st.one_of(
     st.floats(0.0, 1e70),
     st.floats(0.0, 1.0),
@@ -69,7 +71,7 @@ def unlike(pool):
 
 @st.composite
 def tables(draw, kinds=tuple(LABELS), anchored=True):
-    names = draw(st.lists(texts.map(str.strip), min_size=1, max_size=3, unique=True))
+    names = draw(st.lists(name_texts.map(str.strip), min_size=1, max_size=3, unique=True))
     names = [name for name in names if name not in ("value", "weight")] or ["mode"]
     n = draw(st.integers(1, 8))
     columns = []
