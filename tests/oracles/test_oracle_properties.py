@@ -1,10 +1,13 @@
 """Oracles against all vertices there are, for any cells and costs.
 
-Costs are whole multiples of a power of two, so that sums of them are exact and "equal" is equal.
+Costs are whole multiples of a power of two, so that sums of them are exact and "equal" is equal;
+one test has costs of all sizes, and rational arithmetic.
 """
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
+from unittest import mock
 
 import numpy as np
 from hypothesis import strategies as st
@@ -13,6 +16,7 @@ import zoo
 from forall import forall
 from intensor.data.observations import observe
 from intensor.kernels.contraction import PerCell, PerIndex, PerIndexRemembered
+from intensor.oracles import decomposed
 from intensor.oracles.alternating import AlternatingOracle, best_of_many
 from intensor.oracles.base import Goal
 from intensor.oracles.branch_bound import BranchOracle
@@ -69,6 +73,52 @@ def test_own_oracles_find_the_least_and_prove_it(case):
         check_vertex(answer, case)
         assert answer.value == case.least
         assert case.least * (1.0 + 1e-15) <= answer.bound <= case.least
+
+
+def nothing_known(cells, costs, incumbent=None):
+    """Stand in for a heuristic that has no luck: the empty vertex."""
+    return np.zeros(sum(cells.shape), dtype=np.uint8), 0.0
+
+
+@forall(few=40, many=500, case=cases(), pool=st.sampled_from([1, 2, 64]))
+def test_searches_do_not_live_on_the_heuristic(case, pool):
+    # On tensors this small the heuristic has the least vertex nearly always.
+    slack = 1e-3 * float(np.abs(case.costs).sum())
+    with mock.patch.object(decomposed, "best_of_many", nothing_known):
+        for oracle in OWN:
+            answer = oracle(case.cells, threads=1).minimise(case.costs)
+            check_vertex(answer, case)
+            assert answer.value == case.least
+            assert case.least * (1.0 + 1e-15) <= answer.bound <= case.least
+            goal = Goal(product=0.9 * case.least + slack, phi=slack, pool=pool)
+            answer = oracle(case.cells, threads=1).minimise(case.costs, goal=goal)
+            assert answer.bound <= case.least
+            assert answer.value <= 0.9 * case.least
+            if pool > 1:  # looked for to the end, with costs rounded by a quarter of phi at most
+                assert answer.value <= case.least + slack / 4.0
+                assert answer.bound >= min(answer.value, 0.9 * case.least) - slack
+
+
+@forall(few=40, many=500, case=cases(), seed=seeds)
+def test_no_bound_is_above_the_least_of_costs_of_all_sizes(case, seed):
+    rng = np.random.default_rng(seed)
+    cells, n = case.cells, case.costs.size
+    costs = rng.standard_normal(n) * 10.0 ** rng.uniform(-9.0, 9.0, n)
+    if seed % 2:  # thirds that nearly cancel
+        costs = rng.choice([-1.0, 1.0], n) * rng.choice([1.0, 1.0 / 3.0, 2.0 / 3.0], n)
+    numbers = np.array([int(Fraction(cost) * 2**1074) for cost in costs.tolist()], dtype=object)
+    where = np.stack(cells.coords, axis=1).astype(int)
+    rows = zoo.distinct_rows(cells.shape, where).astype(object)
+    least = Fraction(int(min(rows @ numbers)), 2**1074)
+    size = math.fsum(np.abs(costs))
+    phi = 1e-4 * size
+    for oracle in OWN:
+        for goal in (None, Goal(product=float(least) + 0.5 * phi, phi=phi, pool=8)):
+            answer = oracle(cells, threads=1).minimise(costs, goal=goal)
+            assert Fraction(answer.bound) <= least
+            if goal is None:
+                assert float(least) - answer.bound <= 1e-14 * size
+                assert abs(answer.value - float(least)) <= 1e-14 * size
 
 
 @forall(few=40, many=500, case=cases(), seed=seeds, room=st.floats(0.0, 1.0))
