@@ -1,0 +1,346 @@
+"""The table of formats: what is damaged, how, who reads it, and what may come of it.
+
+A new format is a new entry: seeds, crafted files, mutators, and a reader that raises what the
+library raises and asserts that what it accepts makes sense.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import intensor
+from fuzz import archives, crafted, damage, seeds
+from intensor.checks import EXTREME
+from intensor.cli import main
+from intensor.data.formats import read_cells, read_table
+from intensor.data.formats.dataset import open_dataset
+from intensor.errors import IntensorError
+from intensor.report import render
+
+MOST_BYTES = 200_000_000
+"""Memory that reading may take beyond the size of the file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """One kind of file, or one command on it.
+
+    Attributes
+    ----------
+    name, file
+        Of the format, and of the file that is read.
+    seeds
+        Returns valid files.
+    crafted
+        Returns files that were made with care, by name.
+    mutators
+        Functions of bytes and a random generator.
+    read
+        Reads the file at a path and asserts that what it gets makes sense.
+    beside
+        Other files in the same folder, by name.
+    allowed
+        Errors that may come of it.
+    """
+
+    name: str
+    file: str
+    seeds: Callable[[], list[bytes]]
+    crafted: Callable[[], Mapping[str, bytes]]
+    mutators: tuple[Callable[[bytes, np.random.Generator], bytes], ...]
+    read: Callable[[Path], None]
+    beside: Callable[[], Mapping[str, bytes]] = field(default=dict)
+    allowed: tuple[type[BaseException], ...] = (IntensorError,)
+
+    def case(self, number: int) -> tuple[str, bytes]:
+        """Return what case ``number`` is, and its bytes: crafted ones first, then mutations."""
+        whole = made(self.crafted)
+        if number < len(whole):
+            name = list(whole)[number]
+            return name, whole[name]
+        rng = np.random.default_rng([zlib.crc32(self.name.encode()), number])
+        valid = made(self.seeds)
+        blob = valid[int(rng.integers(0, len(valid)))]
+        names = []
+        for turn in range(1 if rng.random() < 0.7 else 2):
+            mutator = self.mutators[(number + turn * number // 7) % len(self.mutators)]
+            names.append(mutator.__name__)
+            with contextlib.suppress(Exception):  # a file too damaged for the second one
+                blob = mutator(blob, rng)
+        if rng.random() < 0.05:  # two files in one
+            other = valid[int(rng.integers(0, len(valid)))]
+            cut = damage.place(blob, rng)
+            blob, names = blob[:cut] + other[damage.place(other, rng) :], [*names, "splice"]
+        return " + ".join(names), blob
+
+
+@cache
+def made(make: Callable[[], object]):
+    """Return what a function makes, made once."""
+    return make()
+
+
+def check_table(table) -> None:
+    """Assert that a table makes sense."""
+    n = len(table)
+    assert n > 0
+    assert len(table.labels.modes) == len(table.codes) == len(table.labels.indices)
+    assert all(isinstance(mode, str) for mode in table.labels.modes)
+    for codes, known in zip(table.codes, table.labels.indices, strict=True):
+        assert codes.shape == (n,)
+        assert int(codes.max()) < known.size
+        assert int(codes.min()) >= 0
+        check_labels(known)
+    values = table.values[~np.isnan(table.values)]
+    assert table.values.shape == (n,)
+    assert values.size
+    assert values.min() >= 0.0
+    assert values.max() <= EXTREME
+    if table.weights is not None:
+        assert np.isfinite(table.weights).all()
+    if n <= 10**5:  # coordinates take more room than what is read
+        coords, observed, _ = table.observed()
+        assert len(coords) == len(observed) == values.size
+
+
+def check_labels(known) -> None:
+    """Assert that labels are different from each other, and that none is missing."""
+    if known.dtype.kind in "iu" and known.size > 10**5:  # the numbers of a long mode
+        assert (int(known[0]), int(known[-1])) == (0, known.size - 1)
+        return
+    labels = known.tolist()
+    assert len(set(labels)) == len(labels)
+    assert all(label is not None and label == label for label in labels)
+
+
+def read_data(path: Path) -> None:
+    """Read a file as observations, with weights where it has some, and as cells."""
+    problems = []
+    tried = [lambda: check_table(read_table(path))]
+    if path.name.endswith((".npz", ".mat")):
+        tried.append(lambda: check_table(read_table(path, weight="weights", one_based=True)))
+    tried.append(lambda: check_cells(read_cells(path, modes=("mode 0", "mode 1"))))
+    for attempt in tried:
+        try:
+            attempt()
+        except IntensorError as problem:
+            problems.append(problem)
+    if len(problems) == len(tried):
+        raise problems[0]
+
+
+def check_cells(columns) -> None:
+    """Assert that columns of labels make sense."""
+    assert len(columns) == 2
+    assert len({column.shape for column in columns}) == 1
+    assert columns[0].ndim == 1
+
+
+def read_dataset(path: Path) -> None:
+    """Go through a folder of Parquet files, batch by batch."""
+    dataset = open_dataset(path.parent, "value")
+    n = 0
+    for file in dataset.files:
+        for batch in dataset.batches(file):
+            n += len(batch.values)
+            assert batch.coords.shape == (len(batch.values), len(dataset.modes))
+            assert np.isfinite(batch.values).all()
+            if len(batch.values):
+                assert batch.values.min() >= 0.0
+                assert batch.coords.min() >= 0
+    assert n == dataset.n_rows
+
+
+def read_model(path: Path) -> None:
+    """Load a model and predict with it."""
+    fit = intensor.load(path)
+    shape = fit.shape
+    for known, length in zip(fit.labels.indices, shape, strict=True):
+        assert known.size == length
+        check_labels(known)
+    corners = np.array([np.zeros(len(shape)), np.array(shape) - 1, -np.ones(len(shape))])
+    predicted = fit.predict(corners.astype(np.int64), unseen="mean")
+    assert np.isfinite(predicted).all()
+    assert (predicted >= 0.0).all()
+    assert np.isfinite([fit.objective, fit.bound, fit.radius]).all()
+    assert repr(fit)
+    page = render(fit, corners[:2].astype(np.int64), np.ones(2))
+    assert len(page) < 1_000_000
+    assert "<script" not in page
+    fit.save(path.with_name("again.npz"))
+    assert intensor.load(path.with_name("again.npz")).shape == shape
+    path.with_name("again.npz").unlink()
+
+
+class RefusedError(Exception):
+    """The command line said in one sentence what is wrong."""
+
+
+def command(*words: str) -> None:
+    """Run the command line: it ends with 0 or with 2 and one sentence, all of it printable."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(list(words))
+    said = err.getvalue()
+    assert code in (0, 2), f"exit code {code}: {said[:500]}"
+    for text in (out.getvalue(), said):
+        odd = {letter for letter in text if not letter.isprintable() and letter != "\n"}
+        assert not odd, f"not printable: {odd}"
+        assert len(text) < 100_000, f"{len(text)} characters were said"
+    if code:
+        assert said.count("error: ") == 1
+        assert said.splitlines()[-1].startswith("error: ")
+        assert out.getvalue() == ""
+        raise RefusedError(said.strip())
+
+
+def command_info(path: Path) -> None:
+    """Show a model file."""
+    command("info", str(path))
+    command("info", str(path), "--json")
+
+
+def command_predict(path: Path) -> None:
+    """Predict cells of a damaged table with a good model."""
+    output = path.with_name("out.csv")
+    command(
+        "predict", str(path.with_name("good.npz")), str(path), "-o", str(output), "--unseen", "mean"
+    )
+    output.unlink()
+
+
+def command_fit(path: Path) -> None:
+    """Fit a damaged table for an iteration or two."""
+    output = path.with_name("out.npz")
+    words = ["--radius", "5", "--exact", "off", "--max-iterations", "2", "--threads", "1", "-q"]
+    command("fit", str(path), "-o", str(output), *words)
+    output.unlink()
+
+
+def good_model() -> dict[str, bytes]:
+    """Return a model of the tables with two modes."""
+    two = seeds.columns(2)
+    labels = intensor.data.labels.Labels(
+        modes=("mode 0", "mode 1"),
+        indices=tuple(intensor.data.labels.factorise(two[name])[1] for name in list(two)[:2]),
+    )
+    fit = seeds.model_of(labels)
+    return {"good.npz": seeds.written(fit.save, ".npz")}
+
+
+def crafted_models() -> dict[str, bytes]:
+    """Return crafted archives and crafted models."""
+    models = archives.crafted_models(made(seeds.model_seeds)[0])
+    return {**models, **made(archives.crafted_archives)}
+
+
+PARQUET = (
+    crafted.damage_footer,
+    crafted.damage_pages,
+    damage.flip_bits,
+    damage.set_bytes,
+    damage.truncate,
+    damage.insert,
+    damage.resize,
+    crafted.damage_footer,
+    damage.grow_varint,
+    crafted.damage_pages,
+)
+FORMATS = {
+    one.name: one
+    for one in (
+        Format(
+            name="csv",
+            file="data.csv",
+            seeds=seeds.csv_seeds,
+            crafted=crafted.crafted_csv,
+            mutators=damage.TEXT,
+            read=read_data,
+        ),
+        Format(
+            name="parquet",
+            file="data.parquet",
+            seeds=seeds.parquet_seeds,
+            crafted=crafted.crafted_parquet,
+            mutators=PARQUET,
+            read=read_data,
+        ),
+        Format(
+            name="dataset",
+            file="b.parquet",
+            seeds=seeds.dataset_seeds,
+            crafted=crafted.crafted_parquet,
+            mutators=PARQUET,
+            read=read_dataset,
+            beside=lambda: {"a.parquet": made(seeds.dataset_seeds)[1]},
+        ),
+        Format(
+            name="tns",
+            file="data.tns",
+            seeds=seeds.tns_seeds,
+            crafted=crafted.crafted_tns,
+            mutators=damage.TEXT,
+            read=read_data,
+        ),
+        Format(
+            name="npz",
+            file="data.npz",
+            seeds=seeds.npz_seeds,
+            crafted=archives.crafted_archives,
+            mutators=archives.ARCHIVES,
+            read=read_data,
+        ),
+        Format(
+            name="mat",
+            file="data.mat",
+            seeds=seeds.mat_seeds,
+            crafted=crafted.crafted_mat,
+            mutators=(crafted.damage_packed, *damage.BYTES, crafted.damage_packed),
+            read=read_data,
+        ),
+        Format(
+            name="model",
+            file="model.npz",
+            seeds=seeds.model_seeds,
+            crafted=crafted_models,
+            mutators=archives.MODELS,
+            read=read_model,
+        ),
+        Format(
+            name="info",
+            file="model.npz",
+            seeds=seeds.model_seeds,
+            crafted=crafted_models,
+            mutators=archives.MODELS,
+            read=command_info,
+            allowed=(RefusedError,),
+        ),
+        Format(
+            name="predict",
+            file="cells.csv",
+            seeds=seeds.csv_seeds,
+            crafted=crafted.crafted_csv,
+            mutators=damage.TEXT,
+            read=command_predict,
+            beside=good_model,
+            allowed=(RefusedError,),
+        ),
+        Format(
+            name="fit",
+            file="data.tns",
+            seeds=seeds.tns_seeds,
+            crafted=lambda: {"negative": b"-1 1 1\n", "values": b"1 1 1e70\n2 2 1e-300\n"},
+            mutators=damage.TEXT,
+            read=command_fit,
+            allowed=(RefusedError,),
+        ),
+    )
+}
