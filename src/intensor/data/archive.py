@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import tokenize
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -12,15 +14,15 @@ from typing import Any, BinaryIO, TypeVar
 import numpy as np
 
 from intensor.arrays import AnyArray
+from intensor.data.room import room_of
 from intensor.errors import FileFormatError
 
 __all__ = ["list_entries", "read_archive"]
 
 T = TypeVar("T")
 
-MOST_SQUEEZED = 1100
-"""DEFLATE packs at most 1032 bytes into one: an entry that claims more is lying."""
-HEADER_ROOM = 1 << 16
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""What NumPy writes. Others are unpacked without a limit by the library, however little is read."""
 BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
@@ -33,6 +35,7 @@ BROKEN = (
     LookupError,
     MemoryError,
     OverflowError,
+    tokenize.TokenError,
 )
 """What the readers of zip archives and of NumPy's headers raise on damaged ones."""
 
@@ -42,11 +45,20 @@ def list_entries(path: Any) -> list[str]:
     return _guarded(path, lambda archive: list(_infos(archive)))
 
 
-def read_archive(path: Any, names: list[str] | None = None) -> dict[str, AnyArray]:
+def read_archive(
+    path: Any, names: list[str] | None = None, *, packed: bool = True
+) -> dict[str, AnyArray]:
     """Return arrays of an archive by name, all of them by default.
 
     Entries are looked at before they are read: what an array's header claims must agree with
     the size of the entry, and the size of the entry with what is in the file.
+
+    Parameters
+    ----------
+    names
+        Of the arrays to read; those that are not there are left out.
+    packed
+        Whether entries may be compressed.
 
     Raises
     ------
@@ -57,6 +69,14 @@ def read_archive(path: Any, names: list[str] | None = None) -> dict[str, AnyArra
     def read(archive: zipfile.ZipFile) -> dict[str, AnyArray]:
         infos = _infos(archive)
         wanted = list(infos) if names is None else [name for name in names if name in infos]
+        claimed, room = sum(infos[name].file_size for name in wanted), room_of(path)
+        if claimed > room:
+            raise FileFormatError(
+                f"claims to unpack to {claimed} bytes; expected at most {room} from a file of its "
+                "size (save it without compression, or as a list of cells)"
+            )
+        for name in wanted:
+            _check_method(infos[name], name, METHODS if packed else METHODS[:1])
         return {name: _read_entry(archive, infos[name], name) for name in wanted}
 
     return _guarded(path, read)
@@ -88,9 +108,15 @@ def _infos(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     return infos
 
 
+def _check_method(info: zipfile.ZipInfo, name: str, methods: tuple[int, ...]) -> None:
+    if info.compress_type not in methods:
+        raise FileFormatError(
+            f"entry {name!r} is compressed by method {info.compress_type}; expected a file as "
+            "numpy.savez writes it"
+        )
+
+
 def _read_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> AnyArray:
-    if info.file_size > MOST_SQUEEZED * info.compress_size + HEADER_ROOM:
-        raise FileFormatError(f"entry {name!r} claims to be larger than it can be")
     with archive.open(info) as file:
         shape, fortran, dtype = _read_header(file)
         if dtype.hasobject:
@@ -116,10 +142,13 @@ def _read_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> A
 def _read_header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     stream: BinaryIO = file
     version = np.lib.format.read_magic(stream)
-    if version == (1, 0):
-        return np.lib.format.read_array_header_1_0(stream)
-    if version in {(2, 0), (3, 0)}:
-        return np.lib.format.read_array_header_2_0(stream)
+    with warnings.catch_warnings():
+        # of the age of a file, or of odd Python in it: there is nothing to warn of, it is data
+        warnings.simplefilter("ignore")
+        if version == (1, 0):
+            return np.lib.format.read_array_header_1_0(stream)
+        if version in {(2, 0), (3, 0)}:
+            return np.lib.format.read_array_header_2_0(stream)
     raise ValueError(f"version {version} of the .npy format is not known")
 
 

@@ -280,3 +280,44 @@ def test_an_array_that_claims_too_much():
     assert claimed != content
     with pytest.raises(FileFormatError, match=r"^data\.npz: "):
         read_table(put(claimed, name))
+
+
+@pytest.mark.parametrize("shape", [(0, 10**12), (3, 0, 10**9), (0,)])
+def test_an_array_without_cells_takes_no_room(shape):
+    with pytest.raises(EmptyDataError, match="no cells"):
+        read_table(save_npz(x=np.empty(shape)))
+
+
+@pytest.mark.parametrize("name", ["coords", "x"])
+def test_narrow_numbers_are_measured_by_what_they_become(monkeypatch, name):
+    arrays = {name: np.ones((40, 2), dtype=np.uint8)}
+    if name == "coords":
+        arrays["values"] = np.ones(40)
+    file = save_npz(**arrays)
+    assert len(read_table(file))
+    monkeypatch.setattr("intensor.data.formats.cells.room_of", lambda path: 500)
+    with pytest.raises(FileFormatError, match=f"'{name}' has 80 numbers, which take 640 bytes"):
+        read_table(file)
+
+
+def test_numbers_that_float64_cannot_hold_are_no_warning():
+    huge = np.longdouble("1e4000")
+    with pytest.raises(FileFormatError, match="is inf; expected a finite number"):
+        read_table(save_npz(x=np.array([1.0, huge])))
+    signalling = np.array([0x7FA00001, 0x3F800000], dtype=np.uint32).view(np.float32)
+    assert read_table(save_npz(x=signalling)).values.tolist()[1] == 1.0
+    with pytest.raises(FileFormatError, match="'coords' has the type"):
+        read_table(save_npz(coords=signalling[:, np.newaxis], values=np.ones(2)))
+
+
+@pytest.mark.parametrize("word", [b"nan", b"NA", b"null"])
+def test_an_index_that_is_missing_is_named(word):
+    with pytest.raises(FileFormatError, match=r"data\.tns, line 2: has the index '(nan|NA|null)'"):
+        read_table(put(b"1 1 1\n1 " + word + b" 2\n"))
+
+
+def test_a_line_of_very_many_numbers_is_not_cut_up():
+    with pytest.raises(FileFormatError, match="lines of more than 4096 numbers"):
+        read_table(put(b"1 " * 1_000_000 + b"\n"))
+    with pytest.raises(FileFormatError, match=r"line 2: has 4097 numbers; expected 3"):
+        read_table(put(b"1 1 1\n" + b"1 " * 1_000_000 + b"\n"))

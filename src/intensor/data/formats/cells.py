@@ -11,6 +11,7 @@ import numpy as np
 from intensor.arrays import AnyArray, FloatArray, Shape
 from intensor.data.formats.kinds import name_problem
 from intensor.data.formats.numbers import BadRow, check_values, check_weights
+from intensor.data.room import room_of
 from intensor.data.table import smallest_unsigned
 from intensor.errors import CoordinateError, EmptyDataError, FileFormatError
 
@@ -54,7 +55,10 @@ def from_dense(path: Any, name: str, array: AnyArray) -> Cells:
     """Return all cells of a dense array, those to be filled (NaN) among them."""
     if array.ndim == 0:
         raise FileFormatError(f"{path}: {name!r} is a single number; expected an array")
-    values = np.ascontiguousarray(array, dtype=np.float64).reshape(-1)
+    if not array.size:
+        raise EmptyDataError(f"{path}: {name!r} has shape {array.shape}, and so no cells")
+    _check_room(path, name, array)
+    values = _numbers(array).reshape(-1)
     columns = []
     for axis, length in enumerate(array.shape):
         along = np.arange(length, dtype=smallest_unsigned(length))
@@ -77,6 +81,7 @@ def from_arrays(
     one_based: bool | None,
 ) -> Cells:
     """Return the cells that ``coords``, ``values`` and perhaps ``shape`` and weights describe."""
+    _check_room(path, "coords", arrays["coords"])
     coords = _whole(path, "coords", arrays["coords"])
     if coords.ndim != 2 or coords.shape[1] < 1:
         raise FileFormatError(
@@ -154,15 +159,33 @@ def _vector(path: Any, name: str, array: AnyArray, n: int) -> FloatArray:
         )
     if array.dtype.kind not in "biuf":
         raise FileFormatError(f"{path}: {name!r} has the type {array.dtype}; expected numbers")
-    return np.ascontiguousarray(flat, dtype=np.float64)
+    return _numbers(flat)
+
+
+def _check_room(path: Any, name: str, array: AnyArray) -> None:
+    """Raise when narrow numbers of a packed file would become far more than the file is worth."""
+    needed, room = 8 * array.size, room_of(path)
+    if needed > room:
+        raise FileFormatError(
+            f"{path}: {name!r} has {array.size} numbers, which take {needed} bytes; expected at "
+            f"most {room} from a file of its size (save it without compression)"
+        )
+
+
+def _numbers(array: AnyArray) -> FloatArray:
+    """Return an array as float64; what that cannot hold becomes infinite without a word."""
+    with np.errstate(all="ignore"):
+        return np.ascontiguousarray(array, dtype=np.float64)
 
 
 def _whole(path: Any, name: str, array: AnyArray) -> AnyArray:
     """Return indices as integers; whole numbers of another type, as MATLAB has them, will do."""
-    if array.dtype.kind == "f" and bool((np.abs(array) < 2.0**53).all()):
-        whole = array.astype(np.int64)
-        if np.array_equal(whole, array):
-            return whole
+    if array.dtype.kind == "f":
+        numbers = _numbers(array)
+        if bool((np.abs(numbers) < 2.0**53).all()):
+            whole = numbers.astype(np.int64)
+            if np.array_equal(whole, numbers):
+                return whole
     if array.dtype.kind == "u" and (not array.size or int(array.max()) < 2**63):
         return array.astype(np.int64)
     if array.dtype.kind != "i":

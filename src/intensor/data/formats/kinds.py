@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import gzip
 import os
 import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
+from intensor.data.room import open_gzip
 from intensor.errors import EmptyDataError, FileFormatError, LabelError
 
 __all__ = [
@@ -95,7 +95,7 @@ def open_bytes(path: Any) -> BinaryIO:
         if start.startswith(magic):
             raise FileFormatError(f"{path}: is {words}; expected a text file, as its suffix says")
     if start.startswith(GZIP_MAGIC):
-        return cast(BinaryIO, gzip.open(path, "rb"))
+        return open_gzip(path)
     if str(path).lower().endswith(".gz"):
         raise FileFormatError(f"{path}: is not gzipped, though its suffix says so")
     return open(path, "rb")

@@ -25,9 +25,11 @@ from intensor.errors import CoordinateError, EmptyDataError, FileFormatError
 
 __all__ = ["read"]
 
-CHUNK = 1 << 23
+CHUNK = 1 << 22
 LONGEST_LINE = 1 << 16
 LARGEST = 2**31 - 1
+MOST_FIELDS = 4096
+"""Of a line: no tensor has so many modes."""
 COMMENT = re.compile(rb"[#%][^\n]*")
 BLANKS = re.compile(rb" {2,}")
 EDGES = re.compile(rb" *\n *")
@@ -61,6 +63,11 @@ def read(
     try:
         width = _first_width(path)
         n = width - 1 if n_modes is None else n_modes
+        if width > MOST_FIELDS:
+            raise FileFormatError(
+                f"{path}: has lines of more than {MOST_FIELDS} numbers; expected indices and a "
+                "value"
+            )
         if n < 1 or width not in ({n + 1} if n_modes is None else {n, n + 1}):
             wanted = "indices and a value" if n_modes is None else f"{n} indices"
             raise FileFormatError(f"{path}: has lines of {width} numbers; expected {wanted}")
@@ -69,7 +76,10 @@ def read(
         lowest, n_rows = LARGEST, 0
         for batch in _batches(path, width, n):
             for mode in range(n):
-                column = batch.column(mode).to_numpy()
+                indices = batch.column(mode)
+                if indices.null_count:
+                    _explain(path, width, n_modes=n)
+                column = indices.to_numpy()
                 low, high = int(column.min()), int(column.max())
                 if low < 0 or high > LARGEST or (one_based and low == 0):
                     _reject(column, n_rows, 1 if one_based else 0)
@@ -160,7 +170,8 @@ def _tidied(chunk: bytes) -> bytes:
 def _lines(file: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
     """Yield the number of each line that is not blank, from 1, and its fields."""
     for number, line in enumerate(iter(lambda: file.readline(CHUNK), b""), start=1):
-        fields = COMMENT.sub(b"", line).split()
+        # what lies beyond is not cut, so that a very long line takes no more room than its bytes
+        fields = COMMENT.sub(b"", line).split(maxsplit=MOST_FIELDS)
         if fields:
             yield number, fields
 
@@ -180,8 +191,8 @@ def _find_line(path: Any, row: int) -> int | None:
     return None
 
 
-def _explain(path: Any, width: int, n_modes: int, problem: pa.ArrowInvalid) -> NoReturn:
-    """Find the line that the parser stumbled over, and raise what is wrong with it."""
+def _explain(path: Any, width: int, n_modes: int, problem: object = "") -> NoReturn:
+    """Find the line that cannot be used, and raise what is wrong with it."""
     with open_bytes(path) as file:
         for line, fields in _lines(file):
             wrong = _wrong(fields, width, n_modes)
