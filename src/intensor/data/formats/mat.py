@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-import math
-import os
 import zlib
+from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
-import scipy.io
-from scipy.io.matlab import MatReadError
 
 from intensor.arrays import AnyArray
 from intensor.data.formats.cells import Cells, from_arrays, from_dense, pick
+from intensor.data.formats.mat_elements import Element, read_elements
 from intensor.errors import FileFormatError
 
 __all__ = ["read"]
 
-INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
-NUMERIC = {"double", "single", "logical", *INTEGERS}
-MOST_SQUEEZED = 1100
 HDF5 = b"\x89HDF\r\n\x1a\n"
-BROKEN = (
-    MatReadError,
-    zlib.error,
-    EOFError,
-    OSError,
-    ValueError,
-    TypeError,
-    LookupError,
-    RuntimeError,
-    MemoryError,
-    OverflowError,
-    AttributeError,
-)
-"""What SciPy's reader raises on damaged files."""
 
 
 def read(
@@ -59,7 +38,7 @@ def read(
 
 
 def _list_numeric(path: Any) -> list[str]:
-    """Return the names of the arrays of numbers, none of them larger than the file can hold."""
+    """Return the names of the arrays of numbers."""
     with open(path, "rb") as file:
         start = file.read(1024)
     if start.startswith(HDF5) or HDF5 in start or b"MATLAB 7.3 MAT-file" in start:
@@ -67,27 +46,19 @@ def _list_numeric(path: Any) -> list[str]:
             f"{path}: is a MATLAB file of version 7.3 (HDF5), which cannot be read; save it with "
             "save(..., '-v7')"
         )
-    try:
-        listed = scipy.io.whosmat(path)
-    except BROKEN as problem:
-        raise _broken(path, problem) from problem
-    most = MOST_SQUEEZED * os.path.getsize(path)
-    for name, shape, _ in listed:
-        if math.prod(shape) > most:
-            raise FileFormatError(f"{path}: {name!r} claims to be larger than it can be")
-    return [name for name, _, kind in listed if kind in NUMERIC]
+    return [element.name for element in _elements(path, ()) if element.numeric]
 
 
 def _load(path: Any, names: list[str]) -> dict[str, AnyArray]:
+    found = {element.name: element.array for element in _elements(path, names)}
+    return {name: array for name in names if (array := found[name]) is not None}
+
+
+def _elements(path: Any, names: Sequence[str]) -> list[Element]:
     try:
-        content = scipy.io.loadmat(path, variable_names=names)
-        arrays = {name: np.asarray(content[name]) for name in names}
-    except BROKEN as problem:
+        return read_elements(path, names)
+    except (ValueError, OSError, OverflowError, MemoryError, zlib.error) as problem:
         raise _broken(path, problem) from problem
-    for name, array in arrays.items():
-        if array.dtype.kind not in "biuf":
-            raise FileFormatError(f"{path}: {name!r} has the type {array.dtype}; expected numbers")
-    return arrays
 
 
 def _broken(path: Any, problem: BaseException) -> FileFormatError:
