@@ -13,7 +13,7 @@ from intensor.kernels.contraction import PerCell, PerIndex, PerIndexRemembered
 from intensor.kernels.cpu_cells import CpuCells
 from intensor.kernels.layout import cell_matrix, positions
 from intensor.kernels.packed_cells import pack_cells
-from intensor.kernels.threads import Workers
+from intensor.threads import Workers
 from intensor.problem.vertex import mode_offsets, mode_slices, pack_vertices
 from strategies import any_weights, observations, random_flags, seeds, shapes, sizes_of_all_kinds
 

@@ -352,3 +352,10 @@ def test_a_delimiter_within_quotes_cuts_nothing_also_below_blank_lines(put):
     assert table.labels.modes == ("a;b;c", "d|e|f|g")
     table = read_table(put(b'"a,b,c,d";value\nx;1\n'))
     assert table.labels.modes == ("a,b,c,d",)
+
+
+@pytest.mark.parametrize("mark", [",", ";"])
+def test_very_many_columns_are_refused(put, mark):
+    header = mark.join(f"c{place}" for place in range(5000))
+    with pytest.raises(FileFormatError, match=r"line 1: has 5000 columns; expected at most 4096"):
+        read_table(put(header.encode() + b"\n"))

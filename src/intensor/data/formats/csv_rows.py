@@ -18,6 +18,8 @@ MISSING = ("", "NA", "NaN", "nan", "null")
 """How a value that is not there may be written."""
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity|nan)", re.IGNORECASE)
 LONGEST_LINE = 1 << 24
+MOST_COLUMNS = 4096
+"""More are taken for damage: every one of them costs room, with or without rows."""
 DELIMITERS = (",", "\t", ";", "|")
 """Of a table as text; which one it is, its header must show."""
 LONE_RETURN = re.compile(r"\r(?!\n)")
@@ -75,6 +77,9 @@ def _first_row(path: Any, delimiter: str) -> tuple[list[str], int, str]:
         reader = csv.reader(_lines(path, file), delimiter=delimiter)
         try:
             for fields in reader:
+                if len(fields) > MOST_COLUMNS:
+                    words = f"has {len(fields)} columns; expected at most {MOST_COLUMNS}"
+                    raise FileFormatError(at_line(path, 1, words))
                 if fields:
                     within = sum(len(LONE_RETURN.findall(field)) for field in fields)
                     return [field.strip() for field in fields], reader.line_num + within, delimiter
