@@ -152,3 +152,26 @@ def test_writing_and_reading_again(put):
     table = read_table("out.parquet")
     assert columns(table) == [["x", "y"], days.tolist()]
     assert table.values.tolist() == [1.0, 2.5]
+
+
+def test_more_rows_than_a_file_is_worth_are_refused(put, monkeypatch):
+    name = put(a=[1] * 1000, value=[1.0] * 1000)
+    assert len(read_table(name)) == 1000
+    monkeypatch.setattr(reader, "room_of", lambda path: 7999)
+    with pytest.raises(FileFormatError, match=r"data\.parquet: claims 1000 rows; expected at most"):
+        read_table(name)
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("us"), pa.duration("us")])
+def test_a_time_that_is_none_is_a_missing_label(put, kind):
+    column = pa.array([7, -(2**63)]).cast(kind)
+    with pytest.raises(LabelError, match=r"row 2: the label in column 'a' is empty"):
+        read_table(put(a=column, value=[1.0, 2.0]))
+
+
+def test_a_name_that_is_not_utf_8_is_damage(put, tmp_path):
+    parquet.write_table(pa.table({"abcdef": [1], "value": [1.0]}), "x.parquet", store_schema=False)
+    content = (tmp_path / "x.parquet").read_bytes()
+    (tmp_path / "x.parquet").write_bytes(content.replace(b"abcdef", b"ab\xffdef"))
+    with pytest.raises(FileFormatError, match=r"x\.parquet: cannot be read as a Parquet file"):
+        read_table("x.parquet")

@@ -113,6 +113,8 @@ class LabelColumn:
             self._chunks.append(array + 0.0)  # turns -0.0, which is no label of its own, into 0.0
             return
         if array.dtype.kind in "mM":
+            if np.isnat(array).any():  # the least number of all, which NumPy takes for no time
+                self._missing(int(np.argmax(np.isnat(array))))
             array = array.view(np.int64)
         elif array.dtype.kind == "b":
             array = array.view(np.uint8)

@@ -13,6 +13,7 @@ from intensor.data.formats.coding import LabelColumn, finish_cells, finish_table
 from intensor.data.formats.kinds import check_unique, pick_columns, pick_modes
 from intensor.data.formats.numbers import BadRow, NumberColumn, check_values, check_weights
 from intensor.data.labels import Labels
+from intensor.data.room import room_of
 from intensor.data.table import Table
 from intensor.errors import EmptyDataError, FileFormatError
 
@@ -56,11 +57,18 @@ def read_cells(path: Any, *, modes: Sequence[str], like: Labels | None) -> tuple
 def _columns(path: Any) -> dict[str, pa.Field]:
     """Return the columns by their stripped names."""
     try:
-        schema = parquet.read_schema(path)
+        with parquet.ParquetFile(path) as file:
+            schema, n_rows = file.schema_arrow, file.metadata.num_rows
+        fields = [field for field in schema if not field.name.startswith(INDEX)]
+        names = [field.name.strip() for field in fields]
     except BROKEN as problem:
         raise broken(path, problem) from None
-    fields = [field for field in schema if not field.name.startswith(INDEX)]
-    names = [field.name.strip() for field in fields]
+    # long runs of the same pack to nothing, so that the rows of a file are no measure of its size
+    if 8 * n_rows > room_of(path):
+        raise FileFormatError(
+            f"{path}: claims {n_rows} rows; expected at most {room_of(path) // 8} in a file of its "
+            "size (write it without dictionaries and compression)"
+        )
     check_unique(path, names)
     return dict(zip(names, fields, strict=True))
 
