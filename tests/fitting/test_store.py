@@ -278,6 +278,14 @@ DAMAGE = {
     "labels twice": ({"labels_0": but(1, 0)}, "not all different"),
     "labels of a strange type": ({"labels_0": lambda a: a.astype("S2")}, "type"),
     "labels short": ({"labels_0": lambda a: a[:-1]}, "shape"),
+    "labels of no number": ({"labels_0": lambda a: but(0, np.nan)(a + 0.5)}, "missing"),
+    "labels of long doubles": ({"labels_0": lambda a: a.astype(np.longdouble)}, "type"),
+    "weights too large": ({"weights": but(0, 1e200)}, "too large"),
+    "counts too large": ({"counts": but(0, 1e200)}, "counts are out of range"),
+    "objective not finite": ({"header": header_with(objective="nan")}, "objective"),
+    "bound not finite": ({"header": header_with(bound="-inf")}, "bound"),
+    "n beyond 64 bits": ({"header": header_with(n=2**63)}, "'n'"),
+    "half a character": ({"header": header_with(value="\ud800")}, "not JSON"),
 }
 
 
@@ -444,6 +452,29 @@ def test_python_objects_are_never_read(tmp_path):
     np.savez(tmp_path / "model.npz", header=np.array([{"format": "intensor model"}]))
     with pytest.raises(ModelFileError, match="Python objects"):
         load(tmp_path / "model.npz")
+
+
+def test_packed_models_are_refused(plain, tmp_path):
+    path = saved(plain, tmp_path)
+    with np.load(path) as file:
+        np.savez_compressed(path, **file)
+    with pytest.raises(ModelFileError, match="compressed"):
+        load(path)
+
+
+@pytest.mark.parametrize("label", ["null", "[1]", "{}", '"\\ud800"', "NaN", '{"os": "system"}'])
+def test_labels_that_json_can_say_and_no_mode_has(plain, tmp_path, label):
+    mixed = np.array(["a", 2, True, 0.5], dtype=object)
+    labels = replace(plain.labels, indices=(mixed, *plain.labels.indices[1:]))
+    path = saved(replace(plain, labels=labels), tmp_path)
+    words = [label.encode(), b"2", b"true", b"0.5"]
+    altered(
+        path,
+        labels_0_text=lambda a: np.frombuffer(b"".join(words), np.uint8),
+        labels_0_ends=lambda a: np.cumsum(list(map(len, words))),
+    )
+    with pytest.raises(ModelFileError, match="damaged"):
+        load(path)
 
 
 def test_foreign_archives_are_no_models(tmp_path):

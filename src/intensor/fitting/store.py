@@ -65,7 +65,7 @@ def load(path: Any) -> Fit:
     """
     try:
         check_file(path)
-        entries = read_archive(path)
+        entries = read_archive(path, packed=False)
     except (EmptyDataError, FileFormatError) as problem:
         raise ModelFileError(str(problem)) from None
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import itertools
 import json
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -31,6 +30,11 @@ __all__ = ["unpack"]
 BASELINES = ("none", "additive")
 REMAINDERS = ("none", "kriging")
 NOT_FINITE = ("inf", "-inf", "nan")
+LARGEST = 1e100
+"""Weights, effects and counts must stay below this, so that no sum of them overflows: data is
+far smaller (``checks.EXTREME``)."""
+MOST = 2**63 - 1
+"""Largest whole number of a header."""
 
 
 def unpack(entries: dict[str, AnyArray]) -> Fit:
@@ -52,6 +56,7 @@ def _read_header(entries: dict[str, AnyArray]) -> dict[str, Any]:
         raise ModelFileError("is not a model file of intensor (it has no header)")
     try:
         header = json.loads(raw.tobytes().decode())
+        json.dumps(header, ensure_ascii=False).encode()  # half a character is no text
     except (ValueError, RecursionError):
         raise ModelFileError("is a damaged model file (its header is not JSON)") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
@@ -104,8 +109,8 @@ class _Entries:
         n_words = max(1, -(-count // 64))
         words = self._array(f"{prefix}words", "<u8", (sum(self._shape), n_words))
         signed = _get(header, "signed", bool)
-        if not np.isfinite(weights).all():
-            raise _damaged(f"{prefix}weights are not all finite")
+        if not _in_range(weights):
+            raise _damaged(f"{prefix}weights are not all finite, or too large")
         if not signed and (weights < 0.0).any():
             raise _damaged(f"{prefix}weights below 0 in a model that is not signed")
         # the last word has room for more boxes than there are; those bits must be off
@@ -121,7 +126,7 @@ class _Entries:
 
     def _counts(self) -> FloatArray:
         counts: FloatArray = self._array("counts", "<f8", (sum(self._shape),))
-        if not (np.isfinite(counts) & (counts >= 0.0)).all():
+        if not (_in_range(counts) and (counts >= 0.0).all()):
             raise _damaged("counts are out of range")
         totals = [float(counts[part].sum()) for part in mode_slices(self._shape)]
         if min(totals) <= 0.0 or max(totals) > (1.0 + 1e-9) * min(totals):
@@ -133,16 +138,16 @@ class _Entries:
             return None
         effects = self._array("effects", "<f8", (sum(self._shape),))
         mean = _number(self._header, "baseline_mean")
-        if not (np.isfinite(effects).all() and math.isfinite(mean)):
-            raise _damaged("effects are not all finite")
+        if not (_in_range(effects) and abs(mean) <= LARGEST):
+            raise _damaged("effects are not all finite, or too large")
         return Baseline(shape=self._shape, mean=mean, effects=effects)
 
     def _remainder(self) -> Remainder | None:
         if self._first or _word(self._header, "remainder", REMAINDERS) == "none":
             return None
         field = self._array("remainder", "<f8", self._shape)
-        if not np.isfinite(field).all():
-            raise _damaged("the remainder is not all finite")
+        if not _in_range(field):
+            raise _damaged("the remainder is not all finite, or too large")
         return Remainder(field=field)
 
     def _result(self, model: Model) -> Result:
@@ -152,8 +157,8 @@ class _Entries:
         solver = _get(header, "solver", (int, str))
         return Result(
             status=Status[_word(header, "status", Status.__members__)],
-            objective=_number(header, "objective"),
-            bound=_number(header, "bound"),
+            objective=_finite(header, "objective"),
+            bound=_finite(header, "bound"),
             model=model,
             witness=None
             if witness is None
@@ -182,8 +187,12 @@ class _Entries:
             raise _damaged(f"{len(modes)} modes have names, the shape has {len(self._shape)}")
         columns = [self._label_column(place, mode) for place, mode in enumerate(modes)]
         for place, column in enumerate(columns):
-            if len(set(column.tolist())) != column.size:
+            labels = column.tolist()
+            if len(set(labels)) != column.size:
                 raise _damaged(f"labels of mode {place} are not all different")
+            # None and what is not equal to itself: a number or a date that is none
+            if any(label is None or label != label for label in labels):  # noqa: PLR0124
+                raise _damaged(f"a label of mode {place} is missing")
         return Labels(
             modes=tuple(_get(mode, "name", str) for mode in modes),
             indices=tuple(columns),
@@ -195,7 +204,7 @@ class _Entries:
         kind = _word(mode, "kind", ("number", "date", "duration", "string", "mixed"))
         if kind == "number":
             column = self._array(f"labels_{place}", None, (length,))
-            if column.dtype.kind not in "biuf":
+            if column.dtype.kind not in "biuf" or column.dtype.itemsize > 8:
                 raise _damaged(f"labels_{place} has the type {column.dtype}")
             return column
         if kind in ("date", "duration"):
@@ -271,10 +280,18 @@ class _Entries:
         return np.ascontiguousarray(array)
 
 
+def _in_range(numbers: FloatArray) -> bool:
+    """Say whether all numbers are finite and far from the end of what float64 can hold."""
+    return bool((np.abs(numbers) <= LARGEST).all())
+
+
 def _plain_label(label: Any) -> Any:
     """Return a label of a mixed mode."""
-    if not isinstance(label, dict):
+    if isinstance(label, (bool, int, float, str)):
+        str(label).encode()
         return label
+    if not isinstance(label, dict):
+        raise _damaged(f"a label is {str(label)[:60]}")
     ((kind, text),) = label.items()
     kinds = {"date": datetime.date, "datetime": datetime.datetime}
     return kinds[kind].fromisoformat(text)
@@ -295,9 +312,17 @@ def _number(header: Any, name: str) -> float:
     return float(found)
 
 
+def _finite(header: Any, name: str) -> float:
+    """Return a mean squared error, or a bound of one: the square of something in range."""
+    found = _number(header, name)
+    if not abs(found) <= LARGEST**2:
+        raise _damaged(f"{name!r} in its header is {found}")
+    return found
+
+
 def _count(header: Any, name: str, *, least: int = 0) -> int:
     found: int = _get(header, name, int)
-    if found < least:
+    if not least <= found <= MOST:
         raise _damaged(f"{name!r} in its header is {found}")
     return found
 
