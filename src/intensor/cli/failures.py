@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from intensor.cli.output import ReaderGoneError
+from intensor.cli.output import ReaderGoneError, printable, shortened
 from intensor.errors import IntensorError, IntensorWarning
 
 __all__ = [
@@ -28,18 +28,15 @@ CHECK_FAILED = 1
 USAGE = 2
 INTERNAL = 3
 INTERRUPTED = 130
+LONGEST_MESSAGE = 2000
+"""Characters of an error or a warning that are shown."""
 READER_GONE = 141
 """What a shell reports of a program that wrote to a closed pipe."""
 
 
 def say(kind: str, message: str) -> None:
     """Write one line to stderr: "error: ..." or "warning: ..."."""
-    words = " ".join(message.split())
-    # labels from files may hold anything, also what a terminal would take for a command
-    clean = "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in words
-    )
+    clean = shortened(" ".join(message.split()), most=LONGEST_MESSAGE)
     # when stderr is closed there is nobody left to tell
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(f"{kind}: {clean}\n")
@@ -64,7 +61,7 @@ def guard(work: Callable[[], int], *, debug: bool) -> int:
             return INTERRUPTED
         except Exception as problem:
             if debug:
-                traceback.print_exc()
+                sys.stderr.write(printable(traceback.format_exc(), keep="\n"))
             code, message = _explain(problem)
             say("error", message)
             return code

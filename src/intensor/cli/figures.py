@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from intensor.cli.output import number, rows
+from intensor.cli.output import number, rows, shortened
 
 if TYPE_CHECKING:
     from intensor.arrays import FloatArray, IndexArray
@@ -85,7 +85,8 @@ def describe(fit: Fit, errors: dict[str, float] | None = None) -> str:
     """Return the same for people."""
     labels = fit.labels
     lengths = " x ".join(
-        f"{mode} ({length})" for mode, length in zip(labels.modes, fit.shape, strict=True)
+        f"{shortened(mode)} ({length})"
+        for mode, length in zip(labels.modes, fit.shape, strict=True)
     )
     transform = fit.predictor.transform.name
     scale = "" if transform == "none" else f" in the {transform} scale"
@@ -95,7 +96,7 @@ def describe(fit: Fit, errors: dict[str, float] | None = None) -> str:
         model += f", mean of {fit.n_solutions} solutions"
     return rows(
         [
-            ("data", f"{fit.n} observations of {labels.value} by {lengths}"),
+            ("data", f"{fit.n} observations of {shortened(labels.value)} by {lengths}"),
             ("status", f"{fit.status}: {fit.status.sentence}"),
             ("objective", f"{number(fit.objective)}  mean squared error{scale}"),
             ("bound", f"{number(fit.bound)}  proven: no model of this radius is below it"),
@@ -124,8 +125,9 @@ def _describe_validation(validation: Validation) -> str:
     tried = sum(len(path) for path in validation.paths)
     folds = f" in each of {validation.folds} folds" if validation.folds > 1 else ""
     words = (
-        f"{validation.metric} {number(validation.path.error)} on {validation.held_out:.0f} "
-        f"held-out observations{folds}, best of {tried} fit{'s' if tried > 1 else ''}"
+        f"{shortened(validation.metric)} {number(validation.path.error)} on "
+        f"{validation.held_out:.0f} held-out observations{folds}, best of {tried} "
+        f"fit{'s' if tried > 1 else ''}"
     )
     if validation.single is not None and validation.averaged is not None:
         words += (

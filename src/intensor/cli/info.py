@@ -9,7 +9,7 @@ import typer
 
 from intensor.cli.failures import OK
 from intensor.cli.groups import Common
-from intensor.cli.output import number, rows, write, write_json
+from intensor.cli.output import LONGEST, number, rows, shortened, write, write_json
 
 if TYPE_CHECKING:
     from intensor.fitting.record import Fit
@@ -52,10 +52,15 @@ def _modes(fit: Fit) -> list[tuple[str, str]]:
 
 
 def _some(column: Any) -> str:
-    shown = [
-        repr(label) if isinstance(label, str) else str(label) for label in column[:MOST_LABELS]
-    ]
+    shown = map(_shown, column[:MOST_LABELS])
     return ", ".join(shown) + (", ..." if column.size > MOST_LABELS else "")
+
+
+def _shown(label: Any) -> str:
+    """Return a label, strings in quotes and without what a terminal would obey."""
+    if not isinstance(label, str):
+        return shortened(str(label))
+    return repr(label if len(label) <= LONGEST else f"{label[: LONGEST - 3]}...")
 
 
 def _boxes(fit: Fit) -> str:

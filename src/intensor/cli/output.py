@@ -10,9 +10,21 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["ReaderGoneError", "close_output", "number", "rows", "write", "write_json"]
+__all__ = [
+    "LONGEST",
+    "ReaderGoneError",
+    "close_output",
+    "number",
+    "printable",
+    "rows",
+    "shortened",
+    "write",
+    "write_json",
+]
 
 AT_ONCE = 1 << 16
+LONGEST = 60
+"""Characters of a name or a label that are shown."""
 
 
 class ReaderGoneError(Exception):
@@ -39,6 +51,37 @@ def write(text: str) -> None:
         raise ReaderGoneError from None
 
 
+def printable(text: str, *, keep: str = "") -> str:
+    r"""Return a text with escapes in the place of what a terminal would take for a command.
+
+    Labels and names from files may hold anything: escape sequences, characters that change the
+    direction of what stands beside them, half a character.
+
+    Parameters
+    ----------
+    keep
+        Characters that stay as they are all the same.
+
+    Examples
+    --------
+    >>> printable("a\x1b[31m\n"), printable("a\n", keep="\n")
+    ('a\\x1b[31m\\n', 'a\n')
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        letter
+        if letter.isprintable() or letter in keep
+        else letter.encode("unicode_escape").decode("ascii")
+        for letter in text
+    )
+
+
+def shortened(text: str, *, most: int = LONGEST) -> str:
+    """Return a printable text of not many more than so many characters."""
+    return printable(text if len(text) <= most else f"{text[: most - 3]}...")
+
+
 def close_output() -> None:
     """Flush stdout, and keep the interpreter from trying again if nobody reads it."""
     try:
@@ -60,8 +103,11 @@ def _plain(thing: Any) -> Any:
         return {str(name): _plain(part) for name, part in thing.items()}
     if isinstance(thing, (list, tuple)):
         return [_plain(part) for part in thing]
-    if hasattr(thing, "tolist"):  # NumPy's numbers and arrays
-        return _plain(thing.tolist())
+    if hasattr(thing, "tolist") and not isinstance(thing, float):  # NumPy's numbers and arrays
+        plain = thing.tolist()
+        return _plain(
+            float(plain) if hasattr(plain, "tolist") else plain
+        )  # a long double stays one
     if isinstance(thing, float):
         return thing if math.isfinite(thing) else None
     if thing is None or isinstance(thing, (bool, int, str)):
@@ -75,7 +121,7 @@ def number(value: float | None) -> str:
 
 
 def rows(pairs: Iterable[tuple[str, str]]) -> str:
-    """Return lines of a name and what it is, the second column aligned."""
-    lines = [(name, text) for name, text in pairs if text]
+    """Return lines of a name and what it is, the second column aligned; all of it is printable."""
+    lines = [(shortened(name), printable(text)) for name, text in pairs if text]
     width = max((len(name) for name, _ in lines), default=0)
     return "".join(f"{name:<{width}}  {text}\n" for name, text in lines)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from intensor.cli.output import write
+from intensor.cli.output import printable, write
 from intensor.cli.places import STDOUT, TENSOR_KINDS, table_kind
 from intensor.data.formats import write_table, write_tensor
 from intensor.errors import FileFormatError
@@ -60,5 +61,7 @@ def _to_stdout(columns: Mapping[str, AnyArray]) -> None:
         file = Path(folder) / "cells.csv"
         write_table(file, columns)
         with open(file, encoding="utf-8", newline="") as text:
+            for_people = sys.stdout.isatty()
             while part := text.read(AT_ONCE):
-                write(part)
+                # a pipe or a file gets every byte; a terminal would obey what labels tell it
+                write(printable(part, keep="\n\t") if for_people else part)
