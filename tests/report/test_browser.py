@@ -2,11 +2,14 @@
 
 import html
 import json
+import re
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 
+from intensor.data.labels import Labels
 from intensor.report import render
 from intensor.report.numbers import number
 from report.cases import HOSTILE, hostile_labels, make_fit
@@ -96,6 +99,62 @@ def test_hostile_labels_do_nothing(tmp_path):
     assert found["title"] == HOSTILE[0]
     assert found["scroll"] <= found["width"]
     assert found["wide"] == 0
+
+
+EVIL = (
+    "<script>document.title='owned'</script>",
+    "<img src=x onerror=\"document.title='owned'\">",
+    "' onmouseover='document.title=1' autofocus onfocus='alert(1)",
+    '" style="position:fixed;inset:0" onload="alert(1)',
+    "</style><script>alert(1)</script><style>",
+    "</title></svg></table><iframe srcdoc='<script>parent.document.title=1</script>'>",
+    "javascript:alert(1)",
+    "<a href='javascript:alert(1)'>x</a><meta http-equiv=refresh content='0;url=data:,x'>",
+    "<svg onload=alert(1)><foreignObject><form action=x><input autofocus onfocus=alert(1)>",
+    "]]><!--<script>alert(1)</script>-->&lt;script&gt;alert(1)",
+    "\u202e\u2066\u200f\ufeff<b>",
+    "{{constructor.constructor('alert(1)')()}}",
+)
+# What a page would do to its own window if a label got through: this one listens.
+LISTEN = """<script>
+window.alert = window.confirm = window.prompt = () => { document.title = "owned"; };
+</script>"""
+
+
+def test_labels_that_attack_run_nothing_even_without_a_policy(tmp_path):
+    shape = (len(EVIL), 4)
+    labels = Labels(
+        modes=(EVIL[0], EVIL[1]),
+        indices=(np.array(EVIL, dtype=object), np.array(EVIL[:4], dtype=object)),
+        value=EVIL[4],
+    )
+    made, coords, values = make_fit(shape, 60, labels=labels, baseline="additive")
+    text = render(made, coords, values, title="safe", held_out={EVIL[3]: 1.0})
+    assert "script" not in text.split("<body>")[0]
+    # the escaping alone must do: the policy of the page is a second wall
+    bare = re.sub(r"<meta http-equiv=.Content-Security-Policy.[^>]*>", LISTEN, text)
+    assert bare != text
+    for page in (text, bare):
+        dom, console = load(page, tmp_path)
+        assert console == []
+        assert "<title>safe</title>" in dom
+        assert re.search(r"<(iframe|img|a|form|input|object|foreignObject)\b", dom) is None
+        assert re.search(r"<[^>]* on\w+=", re.sub(r'"[^"]*"', '""', dom)) is None
+        assert "javascript:alert(1)" in dom  # as text
+    broken = bare.replace("<main>", f"<main>{EVIL[0]}")
+    assert "<title>owned</title>" in load(broken, tmp_path)[0]
+
+
+def test_labels_of_ten_megabytes_are_shortened(tmp_path):
+    long = np.array([f"{place}<script>" + "x" * 10**7 for place in range(3)], dtype=object)
+    labels = Labels(modes=("m" * 10**7, "short"), indices=(long, np.arange(4)), value="v" * 10**7)
+    made, coords, values = make_fit((3, 4), 12, labels=labels, baseline="additive")
+    text = render(made, coords, values)
+    assert len(text) < 200_000
+    dom, console = load(text, tmp_path)
+    assert console == []
+    assert "<script" not in dom
+    assert "0&lt;script&gt;xxx" in dom
 
 
 def test_console_would_tell_of_a_script(tmp_path):

@@ -15,6 +15,8 @@ __all__ = ["LONGEST", "clean", "escape", "shorten"]
 
 LONGEST = 60
 """Characters of a label that are shown."""
+MOST_CLEANED = 2000
+"""Characters of a text that are looked at; more than any place in the page shows."""
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 """Invisible, but part of how some scripts and pictures are spelt."""
@@ -34,7 +36,8 @@ def clean(label: object) -> str:
         text = str(np.datetime_as_string(label, unit="auto"))
     else:
         text = str(label)
-    text = "".join(map(_safe, text)).strip()
+    # only the beginning is ever shown, and a label may have millions of characters
+    text = "".join(map(_safe, text.lstrip(" \t\r\n")[:MOST_CLEANED])).strip()
     return text or "(empty)"
 
 
