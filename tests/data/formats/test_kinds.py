@@ -65,3 +65,15 @@ def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
 def test_the_kind_overrides_the_suffix(tmp_path):
     (tmp_path / "a.dat").write_text("1 2 3\n")
     assert read_table(tmp_path / "a.dat", kind="tns").coords().tolist() == [[0, 1]]
+
+
+def test_long_names_are_shortened_in_messages(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text(f"{'x' * 40_000},{'y' * 40_000}\n1,2\n")
+    with pytest.raises(FileFormatError, match=r"'x{97}\.\.\.', 'y{97}\.\.\.'") as caught:
+        read_table(path, value="y" * 40_000 + "z")
+    assert len(str(caught.value)) < 1000
+    path.write_text(f"{'x' * 40_000},{'x' * 40_000}\n1,2\n")
+    with pytest.raises(ValueError, match="both called") as caught:
+        read_table(path)
+    assert len(str(caught.value)) < 1000

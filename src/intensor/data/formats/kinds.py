@@ -49,6 +49,8 @@ MAGIC = {
     b"ARROW1": "an Arrow file",
 }
 MOST_NAMES = 12
+LONGEST_NAME = 100
+"""Characters of a name that are shown."""
 
 
 def find_kind(path: Any, kind: str | None) -> str:
@@ -108,10 +110,12 @@ def at_line(path: Any, line: int | None, problem: str) -> str:
 
 def name_problem(path: Any, wanted: str, names: Sequence[str], *, what: str) -> FileFormatError:
     """Return the error for a column that is not there, with the nearest name that is."""
-    lower = {name.lower(): name for name in reversed(names)}
-    near = difflib.get_close_matches(wanted.lower().strip(), list(lower), n=1, cutoff=0.5)
+    # comparing takes time that grows with the square of a length
+    lower = {name.lower(): name for name in reversed(names) if len(name) <= LONGEST_NAME}
+    word = wanted.lower().strip()[:LONGEST_NAME]
+    near = difflib.get_close_matches(word, list(lower), n=1, cutoff=0.5)
     hint = f"; did you mean {lower[near[0]]!r}?" if near else ""
-    return FileFormatError(f"{path}: has no {what} {wanted!r}, only {_listed(names)}{hint}")
+    return FileFormatError(f"{path}: has no {what} {_quoted(wanted)}, only {_listed(names)}{hint}")
 
 
 def pick_columns(
@@ -169,11 +173,15 @@ def check_unique(path: Any, names: Sequence[str]) -> None:
         first = seen.setdefault(name, place)
         if first != place:
             raise LabelError(
-                f"{path}: columns {first + 1} and {place + 1} are both called {name!r} (blanks "
-                "around a name do not count); rename one of them"
+                f"{path}: columns {first + 1} and {place + 1} are both called {_quoted(name)} "
+                "(blanks around a name do not count); rename one of them"
             )
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:MOST_NAMES])
+    shown = ", ".join(map(_quoted, names[:MOST_NAMES]))
     return shown + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")
+
+
+def _quoted(name: str) -> str:
+    return repr(name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}...")
