@@ -194,7 +194,9 @@ def command(*words: str) -> None:
     for text in (out.getvalue(), said):
         odd = {letter for letter in text if not letter.isprintable() and letter != "\n"}
         assert not odd, f"not printable: {odd}"
-        assert len(text) < 100_000, f"{len(text)} characters were said"
+        # JSON is data, which nobody shortens
+        said_all = "--json" in words or len(text) < 100_000
+        assert said_all, f"{len(text)} characters were said"
     if code:
         assert said.count("error: ") == 1
         assert said.splitlines()[-1].startswith("error: ")
@@ -234,6 +236,11 @@ def good_model() -> dict[str, bytes]:
     )
     fit = seeds.model_of(labels)
     return {"good.npz": seeds.written(fit.save, ".npz")}
+
+
+def small_csv() -> dict[str, bytes]:
+    """Return the crafted tables that do not take long; the reader alone is given all of them."""
+    return {name: blob for name, blob in made(crafted.crafted_csv).items() if len(blob) < 10**5}
 
 
 def crafted_models() -> dict[str, bytes]:
@@ -327,7 +334,7 @@ FORMATS = {
             name="predict",
             file="cells.csv",
             seeds=seeds.csv_seeds,
-            crafted=crafted.crafted_csv,
+            crafted=small_csv,
             mutators=damage.TEXT,
             read=command_predict,
             beside=good_model,

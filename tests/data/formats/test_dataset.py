@@ -5,11 +5,13 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from intensor.data.formats import read_table
 from intensor.data.formats.dataset import open_dataset
 from intensor.errors import (
     CoordinateError,
     EmptyDataError,
     FileFormatError,
+    InputError,
     NegativeValueError,
     ValuesError,
 )
@@ -127,3 +129,24 @@ def test_what_is_no_parquet_file_is_named(tmp_path):
         open_dataset(tmp_path, "rating")
     with pytest.raises(FileFormatError, match=r"missing\.parquet: cannot be read"):
         open_dataset(tmp_path / "missing.parquet", "rating")
+
+
+def test_rows_that_a_damaged_page_swallows_are_missed(tmp_path):
+    path = tmp_path / "a.parquet"
+    table = pa.table({"c": pa.array(range(40), pa.uint8()), "value": [1.0, 2.0] * 20})
+    parquet.write_table(table, path, compression="none", use_dictionary=False)
+    whole = path.read_bytes()
+    swallowed = 0
+    for place in range(4, 140):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 8]) + whole[place + 1 :])
+        try:
+            batches = list(open_dataset(path, "value").batches(path))
+        except InputError as problem:
+            swallowed += "rows where 40 were expected" in str(problem)
+        else:
+            assert sum(len(batch.values) for batch in batches) == 40
+        try:
+            assert len(read_table(path)) == 40
+        except InputError as problem:
+            assert str(path) in str(problem)  # noqa: PT017
+    assert swallowed

@@ -13,7 +13,7 @@ from pyarrow import parquet
 
 from intensor.arrays import FloatArray, IndexArray, Shape
 from intensor.checks import MOST_INDICES
-from intensor.data.formats.parquet import BROKEN, broken
+from intensor.data.formats.parquet import BROKEN, broken, check_count
 from intensor.errors import (
     CoordinateError,
     EmptyDataError,
@@ -71,6 +71,7 @@ class Dataset:
                 for batch in opened.iter_batches(rows, columns=[*self.modes, self.value]):
                     yield self._checked(file, batch, first, shape, allow_negative)
                     first += batch.num_rows
+                check_count(opened, first)
         except BROKEN as problem:
             raise broken(file, problem) from None
 

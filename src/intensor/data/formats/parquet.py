@@ -17,7 +17,7 @@ from intensor.data.room import room_of
 from intensor.data.table import Table
 from intensor.errors import EmptyDataError, FileFormatError
 
-__all__ = ["BROKEN", "broken", "read", "read_cells"]
+__all__ = ["BROKEN", "broken", "check_count", "read", "read_cells"]
 
 ROWS = 1 << 17
 """Rows of a batch."""
@@ -123,11 +123,20 @@ def _collect(
 
 def _batches(path: Any, fields: list[pa.Field]) -> Iterator[pa.RecordBatch]:
     texts = [field.name for field in fields if pa.types.is_string(field.type)]
+    n_rows = 0
     with parquet.ParquetFile(path, read_dictionary=texts) as file:
         for batch in file.iter_batches(batch_size=ROWS, columns=[field.name for field in fields]):
             chosen = batch.select([field.name for field in fields])
             chosen.validate(full=True)  # a damaged page may decode to indices beyond its words
+            n_rows += batch.num_rows
             yield chosen
+        check_count(file, n_rows)
+
+
+def check_count(file: parquet.ParquetFile, n_rows: int) -> None:
+    """Raise when a file gave fewer rows than it says it has: damaged pages may just end early."""
+    if n_rows != file.metadata.num_rows:
+        raise pa.ArrowInvalid(f"it has {n_rows} rows where {file.metadata.num_rows} were expected")
 
 
 def broken(path: Any, problem: BaseException) -> FileFormatError:
