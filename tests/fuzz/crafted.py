@@ -21,7 +21,7 @@ LONG = 10_000_000
 
 def crafted_csv() -> dict[str, bytes]:
     """Return texts that are no tables, or very strange ones."""
-    names = b",".join(b"c%d" % column for column in range(1_000_000))
+    names = b",".join(b"c%d" % column for column in range(200_000))
     return {
         "nothing": b"",
         "a newline": b"\n",
@@ -32,11 +32,11 @@ def crafted_csv() -> dict[str, bytes]:
         "long labels": b"a,value\n"
         + b"".join(b"%d" % i + b"y" * 100_000 + b",1\n" for i in range(50)),
         "a long comment": b"a,value\n" + b"," * LONG + b"\n",
-        "many names": names + b",value\n" + b"1," * 1_000_000 + b"1\n",
+        "many names": names + b",value\n" + b"1," * 200_000 + b"1\n",
         "many names, no row": names + b",value\n",
         "same names": b"a," * 1_000_000 + b"value\n",
         "open quote": b'a,value\n"' + b"x,1\n" * 100_000,
-        "open quote in the header": b'"a,value\n' + b"x,1\n" * 1_000_000,
+        "open quote in the header": b'"a,value\n' + b"x,1\n" * 200_000,
         "bomb": gzip_bomb(b"a,value\n", b"x,1\n", 300_000_000),
         "bomb of one line": gzip_bomb(b"a,value\n", b"y", 300_000_000),
         "bomb in the header": gzip_bomb(b"", b"a", 300_000_000),
