@@ -13,8 +13,8 @@ from intensor.kernels.contraction import PerCell, PerIndex, PerIndexRemembered
 from intensor.kernels.cpu_cells import CpuCells
 from intensor.kernels.layout import cell_matrix, positions
 from intensor.kernels.packed_cells import pack_cells
-from intensor.threads import Workers
 from intensor.problem.vertex import mode_offsets, mode_slices, pack_vertices
+from intensor.threads import Workers
 from strategies import any_weights, observations, random_flags, seeds, shapes, sizes_of_all_kinds
 
 ALL = np.uint64(2**64 - 1)
