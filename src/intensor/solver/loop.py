@@ -101,7 +101,7 @@ def drive(
     flags, weights = engine.vertices()
     weights = weights / max(1.0, math.fsum(np.abs(weights)))  # steps round, and that adds up
     model = _as_model(flags, weights, observations, settings)
-    objective = mean_squared_error(model, observations)
+    objective = mean_squared_error(model, observations, settings.threads)
     bound = state.bound * scale
     if status is Status.OPTIMAL and objective - bound > tolerance:
         status = Status.STALLED  # the tolerance is less than what rounding makes of the model
@@ -155,7 +155,7 @@ def _as_model(
     )
 
 
-def mean_squared_error(model: Model, observations: Data) -> float:
+def mean_squared_error(model: Model, observations: Data, threads: int | None = 1) -> float:
     """Return the objective of a model, computed from nothing but its vertices and weights."""
     if not isinstance(observations, Observations):
         cells = open_cells(observations, 1.0, Workers(1))
@@ -163,11 +163,19 @@ def mean_squared_error(model: Model, observations: Data) -> float:
         weights = np.zeros(64 * words.shape[1])
         weights[: len(model)] = model.weights
         return cells.evaluate(words, len(model), weights)[0] + cells.constant
-    total = 0.0
     shares = observations.cell_shares()
-    for start in range(0, observations.n_cells, CELLS_AT_ONCE):
-        part = slice(start, start + CELLS_AT_ONCE)
+    starts = range(0, observations.n_cells, CELLS_AT_ONCE)
+    errors = np.zeros(len(starts))
+
+    def add_up(number: int) -> None:
+        part = slice(starts[number], starts[number] + CELLS_AT_ONCE)
         predicted = model.evaluate(tuple(column[part] for column in observations.coords))
         residual = predicted - observations.means[part]
-        total += inner(shares[part] * residual, residual)
-    return total + observations.within
+        errors[number] = inner(shares[part] * residual, residual)
+
+    workers = Workers(threads)
+    try:
+        workers.run(add_up, len(starts))
+    finally:
+        workers.close()
+    return float(errors.sum()) + observations.within
