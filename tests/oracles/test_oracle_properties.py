@@ -133,8 +133,8 @@ def test_goals_are_reached_or_out_of_reach(case, seed, room):
         assert answer.bound <= case.least
         if product - case.least > phi * (1.0 + 1e-9):
             assert product - answer.value > phi
-        else:  # there is none, and the bound says so
-            assert product - answer.bound <= phi * (1.0 + 1e-6) + 1e-9 * abs(product)
+        else:  # there is none, and the bound says so, but for costs rounded by a quarter of phi
+            assert product - answer.bound <= 1.25 * phi + 1e-9 * abs(product)
         for flags in () if answer.pool is None else answer.pool:
             assert case.cost(flags) >= answer.value
 
