@@ -306,3 +306,21 @@ def test_negative_gap_of_rounding_is_none():
     result = dataclasses.replace(made.result, bound=made.objective * (1.0 + 1e-15))
     text = page_of(dataclasses.replace(made, result=result), coords, values)[0].text
     assert "gap 0 (0\xa0%)" in text or "gap 0 (0 %)" in text
+
+
+@pytest.mark.parametrize("odd", [1e308, -1e308, np.inf, -np.inf, np.nan, 5e-324])
+def test_traces_and_paths_of_any_numbers_are_drawn(odd):
+    made, coords, values = make_fit(radius="auto")
+    first = made.result.trace[0]._replace(objective=odd, bound=-odd, seconds=abs(odd))
+    validation = made.validation
+    path = dataclasses.replace(validation.path, errors=np.append(odd, validation.path.errors[1:]))
+    page = render(
+        dataclasses.replace(
+            made,
+            result=dataclasses.replace(made.result, trace=(first, *made.result.trace[1:])),
+            validation=dataclasses.replace(validation, paths=(path,), chosen=0),
+        ),
+        coords,
+        values,
+    )
+    assert re.search(r'="[^"]*\b(nan|inf)\b[^"]*"', page.split("<body>")[1]) is None

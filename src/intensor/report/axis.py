@@ -13,6 +13,8 @@ from intensor.report.numbers import MINUS, power_of_ten
 
 __all__ = ["LOG_RATIO", "Axis", "make_axis", "wants_log"]
 
+LARGEST = 1e290
+"""Numbers beyond have no place on an axis."""
 LOG_RATIO = 10.0
 """Numbers that differ by more than this factor are shown on a logarithmic axis."""
 NARROW = 0.8
@@ -36,7 +38,12 @@ class Axis:
     log: bool = False
 
     def place(self, value: float) -> float:
-        """Return where a number stands from 0 to 1; what lies outside stands at the end."""
+        """Return where a number stands from 0 to 1; what lies outside stands at the end.
+
+        What is no number stands at 0.
+        """
+        if math.isnan(value):
+            return 0.0
         if self.log:
             if value <= self.low:
                 return 0.0
@@ -98,7 +105,7 @@ def _power_text(factor: int, power: int) -> str:
 
 def wants_log(values: Iterable[float]) -> bool:
     """Say whether positive numbers differ enough to be shown by their factors."""
-    positive = [value for value in values if 0.0 < value < math.inf]
+    positive = [value for value in values if 0.0 < value <= LARGEST]
     return bool(positive) and max(positive) / LOG_RATIO > min(positive)
 
 
@@ -112,7 +119,8 @@ def make_axis(values: Iterable[float], *, log: bool = False, zero: bool = False)
     zero
         Begin a linear axis at 0 when no number lies below.
     """
-    numbers = np.array([value for value in values if math.isfinite(value)], dtype=np.float64)
+    # those near the end of float64 are as good as infinite: there is no room around them
+    numbers = np.array([value for value in values if abs(value) <= LARGEST], dtype=np.float64)
     if log:
         numbers = numbers[numbers > 0.0]
         if numbers.size == 0:

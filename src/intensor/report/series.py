@@ -55,7 +55,8 @@ def convergence_series(result: Result) -> Convergence:
     kept = _thinned(len(result.trace))
     rows = [result.trace[place] for place in kept.tolist()]
     times = np.array([row.seconds for row in rows], dtype=np.float64)
-    times -= times[0] if times.size else 0.0
+    with np.errstate(invalid="ignore"):  # a model file may say anything of its clock
+        times -= times[0] if times.size else 0.0
     unit = "seconds since the first iteration"
     if times.size and times[-1] <= 0.0:
         times = np.array([row.iteration for row in rows], dtype=np.float64)
