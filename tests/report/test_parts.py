@@ -22,6 +22,16 @@ def plain(text):
 
 @pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize(
+    "values", [[0.0, 5e-324], [1e-300, 1e-320], [1.7e308, -1.7e308, 1.0], [np.inf, np.nan], []]
+)
+def test_axes_of_numbers_at_the_ends_have_ticks_too(values, log):
+    axis = make_axis(values, log=log)
+    assert axis.ticks()
+    assert all(0.0 <= axis.place(value) <= 1.0 for value in values)
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize(
     ("low", "high"),
     [(0.0, 1.0), (3.0, 3.0), (1e-28, 1e4), (1e-60, 2e-60), (5e59, 6e60), (0.97, 1.02), (17, 9300)],
 )

@@ -119,8 +119,9 @@ def make_axis(values: Iterable[float], *, log: bool = False, zero: bool = False)
     zero
         Begin a linear axis at 0 when no number lies below.
     """
-    # those near the end of float64 are as good as infinite: there is no room around them
+    # those near the ends of float64 are as good as infinite or 0: there is no room around them
     numbers = np.array([value for value in values if abs(value) <= LARGEST], dtype=np.float64)
+    numbers[np.abs(numbers) < 1.0 / LARGEST] = 0.0
     if log:
         numbers = numbers[numbers > 0.0]
         if numbers.size == 0:
