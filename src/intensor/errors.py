@@ -14,7 +14,8 @@
     │   ├── LabelError                   labels that are missing, ambiguous or not known
     │   │   └── UnseenIndexError         a prediction for an index without observations
     │   ├── FileFormatError              a file that cannot be read as what it should be
-    │   │   └── ModelFileError           a model file that is damaged, too new, or no model at all
+    │   │   ├── ModelFileError           a model file that is damaged, too new, or no model at all
+    │   │   └── CheckpointError          a checkpoint that is damaged, or of another run
     │   └── UnknownVersionError          a version that is not in the table
     ├── MissingExtraError (ImportError)  an optional package that is not installed
     ├── DenseTooLargeError (MemoryError) a dense tensor that would not fit
@@ -26,6 +27,7 @@
     ├── SolverUnavailableError (ImportError)  an optional solver that is missing or unlicensed
     └── SolverFailedError (RuntimeError) an outside solver broke down
     IntensorWarning (UserWarning)
+    ├── CheckpointWarning                a checkpoint could not be written; the run goes on
     ├── RadiusWarning                    values above the radius cannot be reached
     └── NothingToFillWarning             complete was called on data without a missing cell
 
@@ -36,6 +38,8 @@ iterations, Ctrl-C) is not an error: it is the ``status`` of the result.
 from __future__ import annotations
 
 __all__ = [
+    "CheckpointError",
+    "CheckpointWarning",
     "ClusterError",
     "CoordinateError",
     "DenseTooLargeError",
@@ -117,6 +121,10 @@ class ModelFileError(FileFormatError):
     """A model file is damaged, was written by a newer version, or is no model file."""
 
 
+class CheckpointError(FileFormatError):
+    """A checkpoint is damaged, of another run, or stands where a new one is to be written."""
+
+
 class UnknownVersionError(InputError):
     """There is no version of that name."""
 
@@ -159,6 +167,10 @@ class SolverFailedError(IntensorError, RuntimeError):
 
 class IntensorWarning(UserWarning):
     """Base of all warnings of this library."""
+
+
+class CheckpointWarning(IntensorWarning):
+    """A checkpoint could not be written: the run goes on, and the one before is still there."""
 
 
 class RadiusWarning(IntensorWarning):

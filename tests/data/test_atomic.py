@@ -1,9 +1,10 @@
+import errno
 import os
 import stat
 
 import pytest
 
-from intensor.data.atomic import atomic_write
+from intensor.data.atomic import atomic_write, check_place
 from intensor.errors import FileFormatError
 
 
@@ -72,3 +73,35 @@ def test_a_place_that_cannot_be_written_to(tmp_path, name, words):
 def test_a_device_is_not_replaced():
     with pytest.raises(FileFormatError, match="not a regular file"):
         put("/dev/null", "x")
+
+
+def test_what_a_killed_writer_left_is_replaced(tmp_path):
+    path = tmp_path / "run.npz"
+    left = tmp_path / ".intensor-run.npz.part"
+    left.write_bytes(b"half")
+    with atomic_write(path, sole=True) as temporary:
+        assert temporary == left
+        temporary.write_bytes(b"whole")
+    assert path.read_bytes() == b"whole"
+    assert os.listdir(tmp_path) == ["run.npz"]
+
+
+def test_a_place_is_tried_beforehand(tmp_path, monkeypatch):
+    path = tmp_path / "run.npz"
+    check_place(path)
+    assert os.listdir(tmp_path) == []
+    path.write_bytes(b"there")
+    check_place(path)
+    assert path.read_bytes() == b"there"
+    with pytest.raises(FileFormatError, match="no folder"):
+        check_place(tmp_path / "nowhere" / "run.npz")
+    with pytest.raises(FileFormatError, match="it is a folder"):
+        check_place(tmp_path)
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(FileFormatError, match="No space left"):
+        check_place(path)
+    assert os.listdir(tmp_path) == ["run.npz"]

@@ -17,7 +17,7 @@ from intensor.arrays import AnyArray
 from intensor.data.room import room_of
 from intensor.errors import FileFormatError
 
-__all__ = ["list_entries", "read_archive"]
+__all__ = ["BROKEN", "list_entries", "read_archive"]
 
 T = TypeVar("T")
 

@@ -12,11 +12,14 @@ from typing import Any
 
 from intensor.errors import FileFormatError
 
-__all__ = ["atomic_write"]
+__all__ = ["atomic_write", "check_place"]
+
+PROBE = b"\0" * (1 << 16)
+"""What is written to find out whether anything can be."""
 
 
 @contextlib.contextmanager
-def atomic_write(path: Any) -> Iterator[Path]:
+def atomic_write(path: Any, *, sole: bool = False) -> Iterator[Path]:
     """Yield the path of a temporary file that takes the place of ``path`` when all went well.
 
     It lies in the same folder, so that the last step is a rename. Whatever goes wrong, Ctrl-C
@@ -27,11 +30,17 @@ def atomic_write(path: Any) -> Iterator[Path]:
     path
         Where the file is to be. A link is followed; the permissions of a file that is replaced
         are kept, a new one gets those that the umask allows.
+    sole
+        Only one process writes there, over and over: the temporary file always has the same name,
+        so that what one that was killed left behind is replaced by the next.
     """
     target = Path(os.path.realpath(path))
     _check_target(path, target)
-    temporary = target.with_name(f".intensor-{secrets.token_hex(6)}.part")
+    name = target.name[:200] if sole else secrets.token_hex(6)
+    temporary = target.with_name(f".intensor-{name}.part")
     try:
+        if sole:
+            temporary.unlink(missing_ok=True)
         # not tempfile: its files are for the owner alone, whatever the umask says
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         yield temporary
@@ -40,6 +49,27 @@ def atomic_write(path: Any) -> Iterator[Path]:
         if target.exists():
             temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         os.replace(temporary, target)
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise FileFormatError(f"{path}: cannot be written ({reason})") from problem
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def check_place(path: Any) -> None:
+    """Raise when no file can be written at a path: before hours of work and not after.
+
+    A few bytes are written beside it and removed again; a file that is there is left alone.
+    """
+    target = Path(os.path.realpath(path))
+    _check_target(path, target)
+    temporary = target.with_name(f".intensor-{secrets.token_hex(6)}.part")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(PROBE)
+            file.flush()
+            os.fsync(file.fileno())
     except OSError as problem:
         reason = problem.strerror or str(problem)
         raise FileFormatError(f"{path}: cannot be written ({reason})") from problem
