@@ -126,3 +126,12 @@ def test_a_handler_from_outside_python_is_left_alone(handler, monkeypatch):
         signal.raise_signal(signal.SIGINT)
     assert handler == ["outer"]
     assert not budget.interrupted
+
+
+def test_time_spent_before_counts(monkeypatch):
+    monkeypatch.setattr("intensor.budget.time.perf_counter", lambda: 50.0)
+    budget = Budget(10.0, before=4.0)
+    assert budget.elapsed == 4.0
+    assert budget.remaining == 6.0
+    assert Budget(10.0, before=10.0).spent
+    assert not Budget(before=1e9).spent

@@ -26,12 +26,20 @@ class Budget:
         Time allowed from now on; None for no limit.
     within
         A budget that this one is a part of: when that is spent or interrupted, so is this one.
+    before
+        Seconds that were spent earlier, in a run that this one continues: they count.
     """
 
     __slots__ = ("_deadline", "_interrupted", "_start", "_within")
 
-    def __init__(self, seconds: float | None = None, *, within: Budget | None = None) -> None:
-        self._start = time.perf_counter()
+    def __init__(
+        self,
+        seconds: float | None = None,
+        *,
+        within: Budget | None = None,
+        before: float = 0.0,
+    ) -> None:
+        self._start = time.perf_counter() - before
         self._deadline = math.inf if seconds is None else self._start + seconds
         self._within = within
         self._interrupted = False
@@ -47,7 +55,7 @@ class Budget:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the budget was made."""
+        """Seconds since the budget was made, and those spent before."""
         return time.perf_counter() - self._start
 
     @property
