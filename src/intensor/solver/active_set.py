@@ -6,6 +6,7 @@ import numpy as np
 
 from intensor.arrays import AnyArray, FlagArray, FloatArray
 from intensor.data.observations import Observations
+from intensor.data.tree import Branch, Tree
 from intensor.problem.vertex import membership
 from intensor.solver.rows import Rows
 
@@ -75,6 +76,30 @@ class ActiveSet:
         self.weights = np.zeros(len(self))
         self.weights[index] = 1.0
         self._keep(self.weights > 0.0)
+
+    def capture(self) -> Tree:
+        """Return the vertices and weights."""
+        return {
+            "flags": self.flags(),
+            "weights": self.weights.copy(),
+            "changes": self.changes,
+            "drops": self.drops,
+        }
+
+    def restore(self, saved: Branch) -> None:
+        """Hold what another set of the same cells held."""
+        flags = saved.vertices("flags", sum(self._observations.shape))
+        weights = saved.finite_array("weights", (len(flags),))
+        if not len(flags) or (weights < 0.0).any() or abs(weights.sum() - 1.0) > 1e-6:
+            raise saved.damaged("weights are not those of a point of the polytope")
+        self._flags, self._places, self.weights = [], {}, np.empty(0)
+        self.rows = type(self.rows)(self._observations.n_cells)
+        for vertex in flags:
+            self.enter(vertex, self.inside(vertex), 0.0)
+        if len(self) != len(flags):
+            raise saved.damaged("a vertex is there twice")
+        self.weights = weights
+        self.changes, self.drops = saved.count("changes"), saved.count("drops")
 
     def _keep(self, chosen: AnyArray) -> None:
         gone = int(chosen.size - np.count_nonzero(chosen))

@@ -9,6 +9,7 @@ import numpy as np
 from intensor.arrays import FlagArray, FloatArray
 from intensor.budget import Budget
 from intensor.data.observations import Observations
+from intensor.data.tree import Branch, Tree
 from intensor.kernels.contraction import Contraction
 from intensor.kernels.opening import Data
 from intensor.oracles.alternating import AlternatingOracle
@@ -18,6 +19,12 @@ from intensor.solver.iterate import Iterate
 from intensor.solver.rows import Rows
 from intensor.solver.separation import WeakSeparation
 from intensor.solver.settings import Settings
+from intensor.solver.snapshot import (
+    capture_random,
+    capture_state,
+    restore_random,
+    restore_state,
+)
 from intensor.solver.state import State
 from intensor.solver.steps import LocalStep
 
@@ -57,10 +64,11 @@ class BlendedEngine:
         settings: Settings,
     ) -> None:
         objective = build_objective(observations, settings.radius)
+        self._rng = np.random.default_rng(settings.seed)
         self._heuristic = AlternatingOracle(
             parts.contraction(observations),
             observations.shape,
-            rng=np.random.default_rng(settings.seed),
+            rng=self._rng,
         )
         self._separation = WeakSeparation(self._heuristic, exact)
         self._step = parts.step()
@@ -98,6 +106,29 @@ class BlendedEngine:
     def vertices(self) -> tuple[FlagArray, FloatArray]:
         """Return the active vertices and their weights."""
         return self._iterate.active.flags(), self._iterate.active.weights
+
+    def capture(self) -> Tree:
+        """Return the iterate and what the oracle and the step rule remember."""
+        return {
+            "iterate": self._iterate.capture(),
+            "anchor": self._heuristic.anchor[np.newaxis].copy(),
+            "runs": self._heuristic.runs,
+            "random": capture_random(self._rng),
+            "step": self._step.capture(),
+            "state": capture_state(self.state),
+        }
+
+    def restore(self, saved: Branch) -> None:
+        """Go on from where an engine of the same cells and settings was."""
+        length = self._heuristic.anchor.size
+        if len(saved.vertices("anchor", length)) != 1:
+            raise saved.damaged("there is more or less than one anchor")
+        self._iterate.restore(saved.branch("iterate"))
+        self._heuristic.anchor = saved.vertices("anchor", length)[0]
+        self._heuristic.runs = saved.count("runs")
+        restore_random(self._rng, saved.branch("random"))
+        self._step.restore(saved.branch("step"), self._iterate)
+        restore_state(self.state, saved.branch("state"), length)
 
     def close(self) -> None:
         """Do nothing: there are no threads."""

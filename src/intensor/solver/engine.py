@@ -6,6 +6,7 @@ from typing import Protocol
 
 from intensor.arrays import FlagArray, FloatArray
 from intensor.budget import Budget
+from intensor.data.tree import Branch, Tree
 from intensor.kernels.opening import Data
 from intensor.oracles.base import Oracle
 from intensor.solver.settings import Settings
@@ -37,6 +38,14 @@ class Engine(Protocol):
 
     def vertices(self) -> tuple[FlagArray, FloatArray]:
         """Return the (k, sum(shape)) active vertices and their weights, which sum to at most 1."""
+        ...
+
+    def capture(self) -> Tree:
+        """Return a copy of all that the next steps depend on, but for the cells."""
+        ...
+
+    def restore(self, saved: Branch) -> None:
+        """Go on from where an engine of the same cells and settings was."""
         ...
 
     def close(self) -> None:

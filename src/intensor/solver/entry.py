@@ -14,7 +14,9 @@ from intensor.errors import SettingError
 from intensor.kernels.opening import BACKENDS, Data, on_device
 from intensor.oracles.base import Oracle
 from intensor.oracles.cascade import NoSearch, exact_oracle
-from intensor.solver.loop import Callback, run
+from intensor.solver.checkpoint import EVERY, CheckpointFile, Keeper, Snapshots, check_checkpoint
+from intensor.solver.fingerprint import fingerprint
+from intensor.solver.loop import KEEPS_NOTHING, Callback, run
 from intensor.solver.result import Result
 from intensor.solver.settings import Settings, check_settings
 from intensor.solver.sources import collect
@@ -47,6 +49,9 @@ def solve(
     signed: bool = False,
     sample_weight: ArrayLike | None = None,
     callback: Callback | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    checkpoint_every: float = EVERY,
+    resume: bool = False,
 ) -> Result:
     """Complete a nonnegative tensor from some of its entries, with a proven gap.
 
@@ -104,6 +109,14 @@ def solve(
         the weighted mean of the squared errors.
     callback
         Called with a ``Progress`` after every iteration; returning False stops the solve.
+    checkpoint
+        A file to write the run to as it goes, so that it can be continued after a kill, a Ctrl-C or
+        a limit. An existing one is never replaced unless ``resume`` is given.
+    checkpoint_every
+        Write it after so many seconds; it is also written in the end.
+    resume
+        Go on from the checkpoint if there is one, as the same run: data and settings must be the
+        same, but for limits, threads, device and callback. Time spent before counts.
 
     Returns
     -------
@@ -152,7 +165,9 @@ def solve(
         raise SettingError(f'signed boxes need version="fast"; got version={version!r}')
     if callback is not None and not callable(callback):
         raise SettingError(f"callback is {callback!r}; expected a function of one Progress")
-    budget = Budget(settings.time_limit)
+    place = check_checkpoint(checkpoint, checkpoint_every, resume)
+    file = None if place is None else CheckpointFile(place, kind="solve")
+    budget = Budget(settings.time_limit, before=0.0 if file is None else file.elapsed)
     observations = collect(
         coords,
         values,
@@ -163,6 +178,10 @@ def solve(
         memory_limit=memory_limit,
         client=client,
     )
+    keeper = KEEPS_NOTHING
+    if file is not None:
+        file.check(settings=_decisive(settings, version, exact), data=fingerprint(observations))
+        keeper = _keeper(file)
     with listen_for_interrupt(budget):
         return run(
             observations,
@@ -171,7 +190,30 @@ def solve(
             settings=settings,
             budget=budget,
             callback=callback,
+            keeper=keeper,
         )
+
+
+def _decisive(settings: Settings, version: int | str, exact: str) -> dict[str, Any]:
+    """Return what must not change when a run is continued."""
+    return {
+        "radius": float(settings.radius),
+        "version": version if isinstance(version, str) else int(version),
+        "tol": float(settings.tol),
+        "rtol": float(settings.rtol),
+        "seed": int(settings.seed),
+        "exact": exact,
+        "signed": settings.signed,
+    }
+
+
+def _keeper(file: CheckpointFile) -> Keeper:
+    """Return what writes a solve to a file."""
+    return Snapshots(
+        None if file.saved is None else file.saved.branch("content"),
+        due=lambda: file.due,
+        store=lambda tree: file.write(tree, tree["seconds"]),
+    )
 
 
 def _oracle(choice: str, observations: Data, settings: Settings, *, patient: bool) -> Oracle:

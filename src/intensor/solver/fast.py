@@ -8,6 +8,7 @@ vertices are the start on all of them. The exact oracle is asked only to certify
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from intensor.arrays import FlagArray, FloatArray, inner
 from intensor.budget import Budget
 from intensor.data.observations import Observations
+from intensor.data.tree import Branch, Tree
 from intensor.kernels.base import Cells
 from intensor.kernels.opening import Data, open_cells
 from intensor.oracles.base import Goal, Oracle
@@ -23,6 +25,12 @@ from intensor.problem.objective import Objective, bound_from_sums, build_objecti
 from intensor.solver.gram_set import GramSet, key
 from intensor.solver.pricing import CHOOSY, FEW_CELLS, MANY_CELLS, Pricing, Proposals
 from intensor.solver.settings import Settings
+from intensor.solver.snapshot import (
+    capture_random,
+    capture_state,
+    restore_random,
+    restore_state,
+)
 from intensor.solver.state import State, Witness
 from intensor.threads import Workers
 
@@ -187,6 +195,26 @@ class Corrective:
         self._exactness = self.gain = np.inf
         self._effort = self.failures = 0
 
+    def capture(self) -> Tree:
+        """Return the vertices and how hard the next round looks."""
+        return {
+            "active": self.active.capture(),
+            "gain": float(self.gain),
+            "exactness": float(self._exactness),
+            "failures": int(self.failures),
+            "effort": int(self._effort),
+            "runs": int(self.runs),
+            "priced": int(self._pricing.runs),
+        }
+
+    def restore(self, saved: Branch) -> None:
+        """Go on from where another one was."""
+        self.active.restore(saved.branch("active"))
+        self.gain, self._exactness = saved.number("gain"), saved.number("exactness")
+        self.failures = saved.count("failures")
+        self._effort = saved.count("effort", most=len(self._efforts) - 1)
+        self.runs, self._pricing.runs = saved.count("runs"), saved.count("priced")
+
     @property
     def solved(self) -> bool:
         """Whether the fit itself is within the tolerance of the constant."""
@@ -233,13 +261,15 @@ class FastEngine:
     ) -> None:
         self._observations = observations
         self._radius = settings.radius
+        self._radii = [settings.radius]
         self._tolerance = settings.tolerance(observations.mean_square) / settings.radius**2
         self._exact = exact
+        self._rng = np.random.default_rng(settings.seed)
         self._workers = Workers(settings.threads)
         self._cells = open_cells(observations, settings.radius, self._workers, settings.device)
         self._core = Corrective(
             self._cells,
-            rng=np.random.default_rng(settings.seed),
+            rng=self._rng,
             tolerance=self._tolerance,
             signed=settings.signed,
             margin=UNPROVABLE if isinstance(exact, NoSearch) else PROVABLE,
@@ -299,12 +329,39 @@ class FastEngine:
         """Go on with the radius of other settings: vertices and tensor stay, the proof goes."""
         factor = settings.radius / self._radius
         self._radius = settings.radius
+        self._radii.append(settings.radius)
         self._tolerance = settings.tolerance(self._observations.mean_square) / settings.radius**2
         self._core.rescale(factor, self._tolerance)
         self._settled = self._core.active.count == 0
         self._lenient = LENIENT
         active = self._core.active
         self.state = State(value=active.value, bound=active.cells.constant)
+
+    def capture(self) -> Tree:
+        """Return all that the next round depends on, but for the cells."""
+        return {
+            "radii": np.array(self._radii),
+            "seeded": self._seeded,
+            "settled": self._settled,
+            "lenient": self._lenient,
+            "random": capture_random(self._rng),
+            "core": self._core.capture(),
+            "state": capture_state(self.state),
+        }
+
+    def restore(self, saved: Branch) -> None:
+        """Go on from where an engine of the same cells and first radius was."""
+        radii = saved.finite_array("radii", (None,)).tolist()
+        if not radii or min(radii) <= 0.0 or radii[0] != self._radius:
+            raise saved.damaged("it begins with another radius")
+        for before, after in itertools.pairwise(radii):  # each leaves its rounding in the targets
+            self._cells.rescale(after / before)
+        self._radii, self._radius = radii, radii[-1]
+        self._core.restore(saved.branch("core"))
+        self._seeded, self._settled = saved.flag("seeded"), saved.flag("settled")
+        self._lenient = saved.count("lenient", most=LENIENT)
+        restore_random(self._rng, saved.branch("random"))
+        restore_state(self.state, saved.branch("state"), int(self._cells.offsets[-1]))
 
     def close(self) -> None:
         """Let go of threads."""

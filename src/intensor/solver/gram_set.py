@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from intensor.arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape, WordArray
+from intensor.data.tree import Branch, Tree
 from intensor.kernels.base import Cells
 from intensor.kernels.lanes import store_words
 from intensor.problem.vertex import pack_vertices
@@ -19,6 +20,11 @@ MANY = 4096
 SPARE = 48
 """Vertices without weight that are kept beside those in use: the master prices them for free.
 A quarter of those in use is kept when that is more."""
+ROOMY = 1024
+"""Room that a file may ask for, whatever it holds; more only if it is at most four times too
+much."""
+ALIKE = 1e-9
+"""Share of the first objective by which one that is computed again may differ."""
 
 
 class GramSet:
@@ -123,6 +129,42 @@ class GramSet:
         self.master.solve(self._gram, self.count, self.half_gradient, tolerance=tolerance)
         self.evaluate()
         self._prune()
+
+    def capture(self) -> Tree:
+        """Return vertices and weights; the Gram matrix can be computed anew to the last bit."""
+        return {
+            "flags": self.flags.copy(),
+            "signs": self.signs.copy(),
+            "half_gradient": self.half_gradient[: self.count].copy(),
+            "capacity": len(self._flags),
+            "seen": int(self.seen),
+            "drops": int(self.drops),
+            "value": float(self.value),
+            "start_value": float(self._start_value),
+            "master": self.master.capture(self.count),
+        }
+
+    def restore(self, saved: Branch) -> None:
+        """Take in what a set of the same cells held; this one must be empty."""
+        flags = saved.vertices("flags", int(self.cells.offsets[-1]))
+        count = len(flags)
+        signs = saved.array("signs", "<f8", (count,))
+        half_gradient = saved.finite_array("half_gradient", (count,))
+        if not (np.abs(signs) == 1.0).all():
+            raise saved.damaged("signs other than 1 and -1")
+        capacity = saved.count("capacity", least=64)
+        if capacity % 64 == 0 and capacity <= max(ROOMY, 4 * count):
+            self._grow(max(capacity, len(self._flags)))
+        self.add(flags, signs)
+        self.master.restore(saved.branch("master"), count)
+        self.half_gradient[:count] = half_gradient
+        self.seen = saved.count("seen", most=count)
+        self.drops = saved.count("drops")
+        self._start_value = saved.finite("start_value")
+        self.evaluate()
+        value = saved.finite("value")
+        if not abs(self.value - value) <= ALIKE * abs(self._start_value) + 1e-6 * abs(value):
+            raise saved.damaged(f"the objective is said to be {value} and is {self.value}")
 
     def _add_some(self, flags: FlagArray, signs: FloatArray) -> None:
         first, last = self.count, self.count + len(flags)

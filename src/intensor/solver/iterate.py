@@ -6,6 +6,7 @@ import numpy as np
 
 from intensor.arrays import FloatArray
 from intensor.data.observations import Observations
+from intensor.data.tree import Branch, Tree
 from intensor.problem.objective import Objective
 from intensor.solver.active_set import ActiveSet
 from intensor.solver.rows import Rows
@@ -46,6 +47,18 @@ class Iterate:
         """Make x the iterate."""
         self.x = x
         self.value = self.objective.value(x)
+
+    def capture(self) -> Tree:
+        """Return vertices and cells: steps leave other roundings in x than a combination has."""
+        return {"active": self.active.capture(), "x": self.x}
+
+    def restore(self, saved: Branch) -> None:
+        """Move to where another iterate of the same cells was."""
+        self.active.restore(saved.branch("active"))
+        x = saved.finite_array("x", self.x.shape)
+        if not np.abs(x - self.active.combine()).max() <= 1e-6:
+            raise saved.damaged("the iterate is not the combination of its vertices")
+        self.move(x)
 
     def recombine(self) -> None:
         """Recompute the iterate from the weights."""

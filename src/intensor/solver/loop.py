@@ -14,6 +14,7 @@ from intensor.data.observations import Observations
 from intensor.kernels.opening import Data, open_cells
 from intensor.model.model import Model, build_model
 from intensor.oracles.base import Oracle
+from intensor.solver.checkpoint import Keeper
 from intensor.solver.engine import Engine
 from intensor.solver.fast import FastEngine
 from intensor.solver.result import Counters, Progress, Result, Seconds, Status
@@ -26,6 +27,7 @@ __all__ = ["Callback", "drive", "mean_squared_error", "run"]
 
 CELLS_AT_ONCE = 1 << 15
 Callback = Callable[[Progress], bool | None]
+KEEPS_NOTHING = Keeper()
 
 
 def run(
@@ -37,6 +39,7 @@ def run(
     budget: Budget,
     callback: Callback | None = None,
     start: Model | None = None,
+    keeper: Keeper = KEEPS_NOTHING,
 ) -> Result:
     """Minimise the objective over the polytope (see ``solve`` for the meaning of it all).
 
@@ -45,10 +48,12 @@ def run(
     start
         A model whose vertices to begin with, with the best weights for these observations; for
         engines that can.
+    keeper
+        Told of every round; it may put the engine where a run that was killed had come to.
     """
     engine = find_version(version).engine(observations, exact=exact, settings=settings)
-    with contextlib.closing(engine):
-        if start is not None and isinstance(engine, FastEngine):
+    with contextlib.closing(engine), contextlib.closing(keeper):
+        if start is not None and not keeper.resumes and isinstance(engine, FastEngine):
             engine.start_from(start.vertices.flags(), np.sign(start.weights))
         return drive(
             engine,
@@ -57,6 +62,7 @@ def run(
             settings=settings,
             budget=budget,
             callback=callback,
+            keeper=keeper,
         )
 
 
@@ -68,15 +74,15 @@ def drive(
     settings: Settings,
     budget: Budget,
     callback: Callback | None = None,
+    keeper: Keeper = KEEPS_NOTHING,
 ) -> Result:
     """Improve the iterate of an engine until there is a reason to stop."""
+    trace, setup = keeper.open(engine, budget)
     state = engine.state
     tolerance = settings.tolerance(observations.mean_square)
     scale = settings.radius**2
     target = find_version(version).aim * tolerance / scale
-    setup = budget.elapsed
 
-    trace: list[Progress] = []
     status = stop_reason(state, settings, target, budget)
     while status is None:
         if engine.local_gap() >= state.phi:
@@ -93,6 +99,7 @@ def drive(
         if status is Status.OPTIMAL:  # not by grace of accumulated rounding
             engine.recombine()
             status = stop_reason(state, settings, target, budget)
+        keeper.keep(engine, trace, setup, budget)
         if stopped and status is None:
             status = Status.STOPPED
 

@@ -21,6 +21,7 @@ import numpy as np
 from numba import njit
 
 from intensor.arrays import FlagArray, FloatArray, IndexArray
+from intensor.data.tree import Branch, Tree
 from intensor.solver.exchange import exchange
 from intensor.threads import one_blas_thread
 
@@ -89,6 +90,45 @@ class Master:
         self.support[: self.size] = places[used]
         self.weights[:] = 0.0
         self.weights[self.support[: self.size]] = weights
+
+    def capture(self, count: int) -> Tree:
+        """Return the weights of ``count`` vertices and the factor, which no one can compute anew.
+
+        Updates leave other roundings in a factor than a fresh one has.
+        """
+        size = self.size
+        return {
+            "weights": self.weights[:count].copy(),
+            "support": self.support[:size].copy(),
+            "full": bool(self.full),
+            "rounds": int(self.rounds),
+            "pause": int(self._pause),
+            "factor": self._factor[:size, :size].copy() if self._factored else None,
+        }
+
+    def restore(self, saved: Branch, count: int) -> None:
+        """Take over the weights of ``count`` vertices; there is room for them."""
+        weights = saved.finite_array("weights", (count,))
+        support = saved.array("support", "<i8", (None,))
+        size, used = support.size, np.zeros(count, dtype=bool)
+        if size and not 0 <= support.min() <= support.max() < count:
+            raise saved.damaged("vertices in use are out of range")
+        used[support] = True
+        if np.count_nonzero(used) != size or weights[~used].any():
+            raise saved.damaged("vertices in use and weights do not agree")
+        if (weights < 0.0).any() or weights.sum() > 1.0 + 1e-6:
+            raise saved.damaged("weights are not those of a point of the polytope")
+        self.weights[:count], self.support[:size], self.size = weights, support, size
+        self.full, self.rounds = saved.flag("full"), saved.count("rounds")
+        self._pause = saved.count("pause", most=PAUSE)
+        self._factored = "factor" in saved
+        self._factor = np.zeros((0, 0))
+        if self._factored:
+            self._factor = np.zeros((self.weights.size, self.weights.size))
+            factor = np.triu(saved.array("factor", "<f8", (size, size)))
+            if not (np.isfinite(factor).all() and (np.diag(factor) > 0.0).all()):
+                raise saved.damaged("the factor is not one")
+            self._factor[:size, :size] = factor
 
     def solve(
         self, gram: FloatArray, count: int, half_gradient: FloatArray, *, tolerance: float

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from intensor.arrays import FloatArray, inner
+from intensor.data.tree import Branch, Tree
 from intensor.solver.iterate import Iterate
 
 __all__ = ["AcceleratedDescent", "LocalStep", "PairwiseStep", "SimplexDescent", "project"]
@@ -26,8 +27,27 @@ class LocalStep(Protocol):
         """Move the iterate."""
         ...
 
+    def capture(self) -> Tree:
+        """Return what the next step depends on beside the iterate."""
+        ...
 
-class SimplexDescent:
+    def restore(self, saved: Branch, iterate: Iterate) -> None:
+        """Go on from there."""
+        ...
+
+
+class Forgetful:
+    """A rule whose steps depend on the iterate alone."""
+
+    def capture(self) -> Tree:
+        """Return nothing."""
+        return {}
+
+    def restore(self, saved: Branch, iterate: Iterate) -> None:
+        """Do nothing."""
+
+
+class SimplexDescent(Forgetful):
     """Simplex gradient descent (SiGD): to the boundary of the simplex if it pays."""
 
     def take(self, iterate: Iterate) -> None:
@@ -56,7 +76,7 @@ class SimplexDescent:
             iterate.move(iterate.x - step * change)
 
 
-class PairwiseStep:
+class PairwiseStep(Forgetful):
     """Blended pairwise step (BPCG): from the worst active vertex to the best."""
 
     def take(self, iterate: Iterate) -> None:
@@ -107,6 +127,30 @@ class AcceleratedDescent:
         self._ahead = weights + momentum * (weights - active.weights)
         active.weights = weights
         iterate.move(active.combine())
+
+    def capture(self) -> Tree:
+        """Return the momentum and the Gram matrix; arrays are replaced, never changed."""
+        return {
+            "changes": self._changes,
+            "gram": self._gram,
+            "linear": self._linear,
+            "ahead": self._ahead,
+            "curvature": self._curvature,
+            "t": self._t,
+            "steady": self._steady,
+        }
+
+    def restore(self, saved: Branch, iterate: Iterate) -> None:
+        """Go on with the same momentum."""
+        self._changes = saved.count("changes", least=-1)
+        self._ahead = saved.finite_array("ahead", (None,))
+        size = self._ahead.size
+        self._gram = saved.finite_array("gram", (size, size) if size else (None,))
+        self._linear = saved.finite_array("linear", (size,))
+        self._curvature, self._t = saved.finite("curvature"), saved.finite("t")
+        self._steady = saved.finite("steady") if "steady" in saved else None
+        if self._changes == iterate.active.changes and size != len(iterate.active):
+            raise saved.damaged("the momentum is that of other vertices")
 
     def _restart(self, iterate: Iterate) -> None:
         active, objective = iterate.active, iterate.objective

@@ -1,0 +1,437 @@
+"""Checkpoints of a solve: what goes on from one is the same run, to the last bit."""
+
+import doctest
+import os
+import random
+import signal
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import intensor
+from intensor.data.tree import read_tree, write_tree
+from intensor.errors import CheckpointError, CheckpointWarning, FileFormatError, SettingError
+from intensor.oracles.base import Answer
+from intensor.oracles.cascade import Limited
+from intensor.solver import checkpoint as module
+from intensor.solver.result import Status
+
+DATA = intensor.planted((6, 6, 6), 120, noise=0.3)
+FORMAT = "intensor checkpoint"
+
+
+def solve(data=DATA, *, stop=None, **words):
+    """Solve; when told so, let the callback stop after some rounds."""
+    callback = None if stop is None else lambda progress: progress.iteration < stop
+    words = {"radius": 1.0, "shape": data.shape, "callback": callback, **words}
+    return intensor.solve(data.coords, data.values, **words)
+
+
+def without_time(result):
+    return [row._replace(seconds=0.0) for row in result.trace]
+
+
+def assert_same(result, other):
+    assert result.status is other.status
+    assert (result.objective, result.bound) == (other.objective, other.bound)
+    assert result.model.weights.tolist() == other.model.weights.tolist()
+    assert result.model.vertices.words.tolist() == other.model.vertices.words.tolist()
+    assert result.bound_source == other.bound_source
+    if other.witness is not None:
+        assert result.witness.weights.tolist() == other.witness.weights.tolist()
+    assert result.counters == other.counters
+    assert without_time(result) == without_time(other)
+
+
+def stops(whole):
+    n = whole.counters.iterations
+    return [n // 3, n - 1]
+
+
+@pytest.mark.parametrize("version", ["fast", *range(11)])
+def test_every_version_goes_on_as_if_nothing_had_happened(tmp_path, version):
+    words = {"version": version, "max_iterations": None if version == "fast" else 90}
+    whole = solve(**words)
+    for stop in stops(whole):
+        path = tmp_path / f"{stop}.npz"
+        cut = solve(stop=stop, checkpoint=path, **words)
+        assert cut.status is Status.STOPPED
+        assert_same(solve(checkpoint=path, resume=True, **words), whole)
+        # a run that has ended ends at once
+        assert_same(solve(checkpoint=path, resume=True, **words), whole)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"signed": True, "rtol": 1e-4},
+        {"sample_weight": np.linspace(0.5, 1.5, DATA.values.size), "rtol": 1e-4},
+        {"exact": "off"},
+        {"threads": 1},
+    ],
+)
+def test_every_kind_of_problem(tmp_path, words):
+    whole = solve(**words)
+    for stop in stops(whole):
+        path = tmp_path / f"{stop}.npz"
+        solve(stop=stop, checkpoint=path, **words)
+        assert_same(solve(checkpoint=path, resume=True, **words), whole)
+
+
+def test_many_vertices_and_a_sample_first(tmp_path, monkeypatch):
+    """Vertices come and go, the master exchanges, the room grows: it is all in the file."""
+    monkeypatch.setattr("intensor.solver.master.CROWD", 24)
+    monkeypatch.setattr("intensor.solver.gram_set.SPARE", 8)
+    monkeypatch.setattr("intensor.solver.fast.LARGE", 1 << 6)
+    monkeypatch.setattr("intensor.solver.fast.TELLING", 4)
+    data = intensor.planted((7, 7, 7), 300, noise=0.2)
+    words = {"exact": "off", "rtol": 1e-4, "radius": 2.0, "max_iterations": 60}
+    whole = solve(data, **words)
+    assert whole.counters.drops > 0
+    for stop in (1, 2, 20, 41):
+        path = tmp_path / f"{stop}.npz"
+        solve(data, stop=stop, checkpoint=path, **words)
+        assert_same(solve(data, checkpoint=path, resume=True, **words), whole)
+
+
+def test_files_and_clusters(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {f"mode{mode}": DATA.coords[:, mode] for mode in range(3)}
+    pq.write_table(pa.table({**columns, "value": DATA.values}), tmp_path / "data.parquet")
+    words = {"radius": 1.0, "memory_limit": "512 MiB", "rtol": 1e-4}
+    given = (tmp_path / "data.parquet", "value")
+    whole = intensor.solve(*given, **words)
+    path = tmp_path / "run.npz"
+    intensor.solve(*given, checkpoint=path, callback=lambda p: p.iteration < 9, **words)
+    assert_same(intensor.solve(*given, checkpoint=path, resume=True, **words), whole)
+    # what was begun in files may be ended in memory
+    here = solve(checkpoint=path, resume=True, rtol=1e-4)
+    assert here.objective == pytest.approx(whole.objective, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore")  # of Dask's own
+def test_on_a_cluster(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    path = tmp_path / "run.npz"
+    words = {"max_iterations": 6}
+    there = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+    )
+    with there, distributed.Client(there) as client:
+        whole = solve(client=client, **words)
+        solve(client=client, checkpoint=path, stop=3, **words)
+        assert_same(solve(client=client, checkpoint=path, resume=True, **words), whole)
+
+
+@pytest.mark.slow  # the simulator is
+def test_on_a_device(tmp_path):
+    pytest.importorskip("numba_cuda")
+    data = intensor.planted((3, 3), 6, noise=0.1)
+    words = {"device": "cuda", "max_iterations": 4, "exact": "off"}
+    whole = solve(data, **words)
+    path = tmp_path / "run.npz"
+    solve(data, checkpoint=path, stop=2, **words)
+    assert_same(solve(data, checkpoint=path, resume=True, **words), whole)
+
+
+def test_a_limit_of_iterations_can_be_raised(tmp_path):
+    path = tmp_path / "run.npz"
+    whole = solve()
+    assert solve(checkpoint=path, max_iterations=10).status is Status.ITERATION_LIMIT
+    assert solve(checkpoint=path, resume=True, max_iterations=10).counters.iterations == 10
+    assert_same(solve(checkpoint=path, resume=True), whole)
+
+
+class Clock:
+    """Time that passes only when it is told to."""
+
+    def __init__(self, monkeypatch):
+        self.now = 100.0
+        monkeypatch.setattr("intensor.budget.time.perf_counter", lambda: self.now)
+
+
+def test_time_spent_before_counts(tmp_path, monkeypatch):
+    clock, path, whole = Clock(monkeypatch), tmp_path / "run.npz", solve()
+
+    def tick(progress):
+        clock.now += 1.0
+
+    words = {"checkpoint": path, "callback": tick, "exact": "auto"}
+    first = solve(**words, time_limit=5.0)
+    assert first.status is Status.TIME_LIMIT
+    assert first.counters.iterations == 5
+    clock.now += 1000.0  # nobody was at work
+    again = solve(**words, resume=True, time_limit=5.0)  # no time is left, but for the cut round
+    assert again.status is Status.TIME_LIMIT
+    assert again.counters.iterations == 5
+    more = solve(**words, resume=True, time_limit=10.0)
+    assert more.status is Status.TIME_LIMIT
+    assert more.counters.iterations == 10
+    assert [row.seconds for row in more.trace] == pytest.approx(range(10))
+    assert_same(solve(**words, resume=True), whole)
+
+
+def test_a_round_that_was_cut_short_is_not_kept(tmp_path, monkeypatch):
+    """The exact oracle is cut off by the limit; what goes on asks it again."""
+    clock, path, whole = Clock(monkeypatch), tmp_path / "run.npz", solve()
+
+    def too_slow(self, costs, **words):
+        clock.now += 100.0
+        return Answer(flags=np.zeros(18, dtype=np.uint8), value=0.0, source="none")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Limited, "minimise", too_slow)
+        cut = solve(checkpoint=path, time_limit=50.0)
+    assert cut.status is Status.TIME_LIMIT
+    assert cut.counters.exact_calls == 1
+    assert_same(solve(checkpoint=path, resume=True, time_limit=1e6), whole)
+
+
+def test_ctrl_c_can_be_gone_on_from(tmp_path):
+    path, whole = tmp_path / "run.npz", solve()
+
+    def interrupt(progress):
+        if progress.iteration == 20:
+            signal.raise_signal(signal.SIGINT)
+
+    cut = solve(checkpoint=path, callback=interrupt)
+    assert cut.status is Status.INTERRUPTED
+    assert_same(solve(checkpoint=path, resume=True), whole)
+
+
+def test_an_error_in_a_callback_loses_nothing(tmp_path):
+    path, whole = tmp_path / "run.npz", solve()
+
+    def fail(progress):
+        if progress.iteration == 20:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        solve(checkpoint=path, callback=fail)
+    seen = []
+    assert_same(solve(checkpoint=path, resume=True, callback=seen.append), whole)
+    assert seen[0].iteration == 20
+
+
+def test_it_is_written_as_often_as_asked(tmp_path, monkeypatch):
+    written = []
+    monkeypatch.setattr(module, "write_tree", lambda path, tree: written.append(tree))
+    solve(checkpoint=tmp_path / "run.npz", checkpoint_every=0.0, max_iterations=7)
+    assert [tree["content"]["rounds"] for tree in written] == list(range(1, 8))
+    written.clear()
+    solve(checkpoint=tmp_path / "run.npz", max_iterations=7)
+    assert [tree["content"]["rounds"] for tree in written] == [7]
+
+
+def test_what_is_there_is_not_replaced(tmp_path):
+    path = tmp_path / "run.npz"
+    solve(checkpoint=path, max_iterations=5)
+    content = path.read_bytes()
+    with pytest.raises(CheckpointError, match="is there already; go on from it with resume=True"):
+        solve(checkpoint=path)
+    assert path.read_bytes() == content
+    assert os.listdir(tmp_path) == ["run.npz"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"radius": 2.0}, r"other settings \(radius=1.0 in the file and 2.0 in this call\)"),
+        ({"seed": 1}, "seed=0 in the file and 1"),
+        ({"rtol": 1e-5}, "rtol=1e-06 in the file and 1e-05"),
+        ({"tol": 1e-5}, "tol=0.0 in the file"),
+        ({"version": 3}, "version='fast' in the file and 3"),
+        ({"exact": "off"}, "exact='auto' in the file"),
+        ({"signed": True}, "signed=False in the file"),
+        ({"shape": (6, 6, 7)}, r"other data \(shape is \[6, 6, 6\] in the file"),
+    ],
+)
+def test_other_settings_are_refused(tmp_path, words, message):
+    path = tmp_path / "run.npz"
+    solve(checkpoint=path, max_iterations=3)
+    with pytest.raises(CheckpointError, match=message):
+        solve(checkpoint=path, resume=True, **words)
+
+
+def test_other_data_is_refused(tmp_path):
+    path = tmp_path / "run.npz"
+    coords, values = DATA.coords, DATA.values
+    words = {"shape": DATA.shape, "radius": 1.0, "checkpoint": path, "max_iterations": 3}
+    intensor.solve(coords, values, **words)
+    swapped, moved = values.copy(), coords.copy()
+    low, high = int(values.argmin()), int(values.argmax())
+    swapped[[low, high]] = swapped[[high, low]]
+    moved[0] = next(cell for cell in np.ndindex(*DATA.shape) if not (coords == cell).all(1).any())
+    nudged = values.copy()
+    nudged[high] *= 1.0 + 1e-6
+    for other in [(coords, swapped), (coords, nudged), (moved, values), (coords[1:], values[1:])]:
+        with pytest.raises(CheckpointError, match="other data"):
+            intensor.solve(*other, **words, resume=True)
+    order = np.random.default_rng(0).permutation(values.size)
+    again = intensor.solve(coords[order], values[order], **words, resume=True)
+    assert again.counters.iterations == 3
+
+
+def change(path, **changes):
+    tree = read_tree(path, FORMAT).tree
+    write_tree(path, {**tree, **changes})
+
+
+def test_other_formats_are_refused(tmp_path):
+    path = tmp_path / "run.npz"
+    solve(checkpoint=path, max_iterations=3)
+    change(path, format_version=2, intensor_version="9.9")
+    with pytest.raises(CheckpointError, match=r"of format 2, and this .* use version 9\.9"):
+        solve(checkpoint=path, resume=True)
+    change(path, format_version=1, kind="fit")
+    with pytest.raises(CheckpointError, match="is the checkpoint of a fit, and this is a solve"):
+        solve(checkpoint=path, resume=True)
+    np.savez(path, coords=DATA.coords)
+    with pytest.raises(CheckpointError, match="is no checkpoint of intensor"):
+        solve(checkpoint=path, resume=True)
+    content = b"not even an archive"
+    path.write_bytes(content)
+    with pytest.raises(CheckpointError):
+        solve(checkpoint=path, resume=True)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("version", ["fast", 5])
+def test_mutated_files_are_errors_or_the_same_run(tmp_path, version):
+    """Every number and array of a file is changed in turn; what is accepted stays in bounds."""
+    path = tmp_path / "run.npz"
+    words = {"version": version, "rtol": 1e-2, "checkpoint": path, "max_iterations": 12}
+    solve(**words)
+    content = path.read_bytes()
+    rng = random.Random(0)
+    outcomes = {"refused": 0, "accepted": 0}
+    for _ in range(60):
+        path.write_bytes(content)
+        tree = read_tree(path, FORMAT).tree
+        node, names = tree, []
+        while isinstance(node, (dict, list)) and node:
+            name = rng.choice(list(node) if isinstance(node, dict) else range(len(node)))
+            names.append(name)
+            parent, node = node, node[name]
+        parent[name] = mutate(node, rng)
+        write_tree(path, tree)
+        try:
+            result = solve(**words, resume=True)
+        except CheckpointError:
+            outcomes["refused"] += 1
+        else:
+            outcomes["accepted"] += 1
+            assert result.model.weights.sum() <= 1.0 + 1e-6
+    assert min(outcomes.values()) > 10
+
+
+def mutate(value, rng):
+    if isinstance(value, np.ndarray) and value.size:
+        changed = value.copy()
+        if rng.random() < 0.5:
+            return changed[:-1] if rng.random() < 0.5 else changed.astype(np.float32)
+        flat = changed.reshape(-1)
+        flat[rng.randrange(flat.size)] = rng.choice([0, 1, 3, 200])
+        return changed
+    return rng.choice([None, -1, 0, 3, 10**30, 2**62, 0.5, "inf", "nan", "word", [], {}, True])
+
+
+def test_flipped_bits_are_errors(tmp_path):
+    path = tmp_path / "run.npz"
+    solve(checkpoint=path, max_iterations=10)
+    content, rng = path.read_bytes(), random.Random(0)
+    refused = 0
+    for _ in range(60):
+        damaged = bytearray(content)
+        damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
+        path.write_bytes(damaged)
+        try:
+            solve(checkpoint=path, resume=True, max_iterations=10)
+        except CheckpointError:
+            refused += 1
+    assert refused > 45  # some bits of an archive mean nothing
+
+
+def test_room_is_not_made_for_what_is_only_claimed(tmp_path):
+    path, whole = tmp_path / "run.npz", solve()
+    solve(checkpoint=path, max_iterations=10)
+    tree = read_tree(path, FORMAT).tree
+    tree["content"]["engine"]["core"]["active"]["capacity"] = 64 << 30
+    write_tree(path, tree)
+    assert_same(solve(checkpoint=path, resume=True), whole)
+
+
+def test_no_room_is_said_at_the_start(tmp_path):
+    seen = []
+    with pytest.raises(FileFormatError, match="no folder"):
+        solve(checkpoint=tmp_path / "nowhere" / "run.npz", callback=seen.append)
+    with pytest.raises(FileFormatError, match="it is a folder"):
+        solve(checkpoint=tmp_path, callback=seen.append)
+    if os.path.exists("/dev/full"):
+        with pytest.raises(FileFormatError, match="not a regular file"):
+            solve(checkpoint="/dev/full", callback=seen.append)
+    assert not seen
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere"
+)
+def test_a_folder_that_cannot_be_written_to(tmp_path):
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(FileFormatError, match="cannot be written"):
+            solve(checkpoint=tmp_path / "run.npz")
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_a_disk_that_fills_up_later_costs_no_run(tmp_path, monkeypatch):
+    path, whole = tmp_path / "run.npz", solve()
+    solve(checkpoint=path, max_iterations=10)
+    content = path.read_bytes()
+
+    def full(file, **arrays):
+        file.write(b"some")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("intensor.data.tree.np.savez", full)
+    with pytest.warns(CheckpointWarning, match="No space left on device.*the run goes on"):
+        assert_same(solve(checkpoint=path, resume=True), whole)
+    assert path.read_bytes() == content
+    assert os.listdir(tmp_path) == ["run.npz"]
+
+
+def test_settings_are_checked():
+    with pytest.raises(SettingError, match="resume needs the file to go on from"):
+        solve(resume=True)
+    with pytest.raises(SettingError, match="checkpoint is int"):
+        solve(checkpoint=3)
+    with pytest.raises(SettingError, match="checkpoint_every"):
+        solve(checkpoint="run.npz", checkpoint_every=-1.0)
+    assert not os.path.exists("run.npz")
+
+
+def test_no_file_yet_is_a_start(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = solve(checkpoint=tmp_path / "run.npz", resume=True)
+    assert_same(result, solve())
+    assert os.listdir(tmp_path) == ["run.npz"]
+
+
+def test_momentum_is_kept(tmp_path):
+    words = {"version": 5, "max_iterations": 24, "seed": 3}
+    whole = solve(**words)
+    for stop in range(1, 24, 3):
+        path = tmp_path / f"{stop}.npz"
+        solve(stop=stop, checkpoint=path, **words)
+        assert_same(solve(checkpoint=path, resume=True, **words), whole)
+
+
+def test_the_page_on_checkpoints_runs():
+    page = Path(__file__).parents[2] / "docs" / "checkpoints.md"
+    failed, tried = doctest.testfile(str(page), module_relative=False)
+    assert tried >= 7
+    assert failed == 0
