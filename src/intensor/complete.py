@@ -62,7 +62,8 @@ def complete(
     **options
         How to fit, by the names that ``TensorCompleter`` has for them: radius, transform,
         baseline, remainder, n_solutions, validation, scoring, n_radii, version, tol, rtol,
-        max_iterations, time_limit, random_state, threads, exact, device.
+        max_iterations, time_limit, random_state, threads, exact, device, checkpoint,
+        checkpoint_every, resume.
 
     Returns
     -------

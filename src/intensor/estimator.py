@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from intensor.complete import fit_options
 from intensor.errors import CoordinateError, EmptyDataError, NegativeValueError, SettingError
 from intensor.fitting.entry import Watch, fit
 from intensor.model.predictor import UNSEEN
+from intensor.solver.checkpoint import EVERY
 
 __all__ = ["TensorCompleter"]
 
@@ -81,6 +83,10 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         workers, and the cells of the last fit too where there are a million or more.
     callback
         Called with a word on what is being done and its ``Progress``; False ends the solve.
+    checkpoint, checkpoint_every, resume
+        A file to write the fit to as it goes, after how many seconds, and whether to go on from
+        it if it is there (see ``solve``). A file is for one fit: searches over settings and
+        cross-validation need one for each.
 
     Attributes
     ----------
@@ -142,6 +148,9 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         device: str = "cpu",
         client: Any = None,
         callback: Watch | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float = EVERY,
+        resume: bool = False,
     ) -> None:
         self.radius = radius
         self.transform = transform
@@ -164,6 +173,9 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.device = device
         self.client = client
         self.callback = callback
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.resume = resume
 
     @property
     def transform(self) -> Any:

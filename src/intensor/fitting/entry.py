@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from intensor.data.labels import Labels, number_labels
 from intensor.data.observations import Observations
 from intensor.errors import SettingError
 from intensor.fitting.averaging import average_models, average_results
+from intensor.fitting.journal import Journal
 from intensor.fitting.kriging import (
     LONGEST,
     MOST_CELLS,
@@ -27,7 +29,14 @@ from intensor.fitting.kriging import (
 )
 from intensor.fitting.metrics import measure
 from intensor.fitting.options import Options, Scale
-from intensor.fitting.path import BOXED, RadiusPath, approach, walk
+from intensor.fitting.path import (
+    BOXED,
+    RadiusPath,
+    approach,
+    capture_walk,
+    restore_walk,
+    walk,
+)
 from intensor.fitting.preparation import Prepared, prepare
 from intensor.fitting.record import Fit, Validation
 from intensor.fitting.samples import Samples, sample, splits
@@ -37,7 +46,8 @@ from intensor.model.predictor import Predictor
 from intensor.model.remainder import Remainder
 from intensor.oracles.cascade import exact_oracle
 from intensor.solver.loop import run
-from intensor.solver.result import Progress, Result
+from intensor.solver.result import Progress, Result, Status
+from intensor.solver.snapshot import capture_result, restore_result
 
 __all__ = ["Watch", "fit"]
 
@@ -93,7 +103,8 @@ def fit(
         Of a Dask cluster, over which folds, radii and scales are spread, and the cells of the last
         fit where there are many.
     """
-    budget = Budget(options.solver.time_limit)
+    journal = Journal(options.checkpoint)
+    budget = Budget(options.solver.time_limit, before=journal.elapsed)
     cells, lengths = check_coords(coords, shape if labels is None else labels.shape)
     numbers = check_values(values, cells.shape[0], allow_negative=False)
     weights = None if sample_weight is None else check_weights(sample_weight, numbers.size)
@@ -103,8 +114,8 @@ def fit(
     # Errors on held-out rows are sums too: in the order of the rows their last bits would depend on
     # it, and so could a choice between two fits.
     samples = samples.in_order()
-    with listen_for_interrupt(budget):
-        return _Fitting(samples, options, budget, watch, client).fit(
+    with listen_for_interrupt(budget), contextlib.closing(journal):
+        return _Fitting(samples, options, budget, watch, client, journal).fit(
             labels or number_labels(lengths)
         )
 
@@ -119,6 +130,7 @@ class _Fitting:
         budget: Budget,
         watch: Watch | None,
         client: Any,
+        journal: Journal,
     ) -> None:
         self._samples = samples
         self._options = options
@@ -127,6 +139,8 @@ class _Fitting:
         self._client = client
         self._walked: Model | None = None
         self._choosing = Budget(within=budget)
+        self._journal = journal
+        journal.begin(samples, options, budget, self._choosing)
         self._enough = False
 
     def fit(self, labels: Labels) -> Fit:
@@ -160,6 +174,7 @@ class _Fitting:
             prepared,
             radius or prepared.largest,
             None if validation is None else validation.tolerance,
+            "fit",
             self._before_kriging(self._budget, prepared, remainder),
             warm=remainder != "none",
         )
@@ -176,12 +191,14 @@ class _Fitting:
     def _validate(self, pairs: list[tuple[Samples, Samples]]) -> tuple[Scale, float, Validation]:
         """Choose scale and radius, and measure what averaging gains."""
         options = self._options
-        whole = self._part(WALKING)
+        journal = self._journal
+        whole = self._part("walking", WALKING)
         scales = options.scales
         scouted: list[RadiusPath] = []
         walked: list[tuple[RadiusPath, tuple[Model, ...]]] = []
         large = len(pairs[0][0]) > SCOUTED
-        if len(scales) > 1 and (large or math.isfinite(whole.remaining)):
+        scouting = len(scales) > 1 and (large or math.isfinite(whole.remaining))
+        if journal.choose("scouting", scouting):
             seed = options.solver.seed
             some = Budget(SCOUTING * whole.remaining, within=whole)
             first = pairs
@@ -189,19 +206,22 @@ class _Fitting:
                 training, held = (sample(part, SCOUTED, seed=seed) for part in pairs[0])
                 first = [(training, held)]
             kriging = options.remainder != "none" and can_krige(pairs[0][0])
-            walked = self._walk_all(first, scales, some, scouting=kriging)
-            if kriging and not large and some.elapsed < BRIEFLY * whole.remaining:
-                walked = self._walk_all(pairs, scales, some)
+            walked = self._walk_all("scout", first, scales, some, scouting=kriging)
+            briefly = kriging and not large and some.elapsed < BRIEFLY * whole.remaining
+            if journal.choose("briefly", briefly):
+                walked = self._walk_all("walk", pairs, scales, some)
                 kriging = False
-            if large or kriging or some.spent:  # else all of them came to their ends
+            if journal.choose(
+                "scouted", large or kriging or some.spent
+            ):  # else all of them came to their ends
                 scouted = [replace(path, sampled=True) for path, _ in walked]
                 scales, walked = _foremost(scales, scouted), []
-        walked = walked or self._walk_foremost(pairs, scales, whole)
+        walked = walked or self._walk_foremost("foremost", pairs, scales, whole)
         fooled = len(pairs[0][0]) > BOXED and can_krige(pairs[0][0]) and options.remainder == "auto"
         if fooled and not any(path.kriged[path.best] for path, _ in walked):
             # Boxes were fitted to a sample for the sake of kriging, which is of no use here.
             self._options = options = replace(options, remainder="none")
-            walked = self._walk_foremost(pairs, scales, whole)
+            walked = self._walk_foremost("boxes", pairs, scales, whole)
         best = int(np.argmin([path.error for path, _ in walked]))
         scale, models = scales[best], walked[best][1]
         self._walked = models[0]
@@ -213,25 +233,47 @@ class _Fitting:
             chosen=len(scouted) + best,
         )
         if options.adaptive and sum(held.n_cells for _, held in pairs) >= TOLD:
-            validation = replace(
-                validation,
-                approach=approach(
-                    pairs,
-                    scale,
-                    options,
-                    validation.path,
-                    models,
-                    budget=self._part(APPROACHING),
-                    watch=self._watch_path(scale),
-                    client=self._client,
-                ),
-            )
+            closer = self._approach(pairs, scale, validation.path, models)
+            validation = replace(validation, approach=closer)
         if options.n_solutions > 1 and validation.path.remainder == "none":
             validation = self._measure_averaging(pairs, scale, validation)
         return scale, validation.path.radius, validation
 
+    def _approach(
+        self,
+        pairs: list[tuple[Samples, Samples]],
+        scale: Scale,
+        path: RadiusPath,
+        models: tuple[Model, ...],
+    ) -> tuple[tuple[float, float], ...]:
+        """Find out how closely to fit at the radius of a path."""
+        name = "approach"
+        saved = self._journal.recall(name)
+        if saved is not None:
+            gaps = saved.finite_array("gaps", (None,))
+            errors = saved.array("errors", "<f8", gaps.shape)
+            return tuple(zip(gaps.tolist(), errors.tolist(), strict=True))
+        notes = self._journal.under(name)
+        whole = self._part("approaching", APPROACHING)
+        before = notes.seconds
+        found = approach(
+            pairs,
+            scale,
+            self._options,
+            path,
+            models,
+            budget=Budget(whole.remaining + before, within=whole, before=before),
+            watch=self._watch_path(scale),
+            client=self._client,
+            notes=notes,
+        )
+        gaps, errors = np.array(found).reshape(-1, 2).T
+        self._journal.record({name: {"gaps": gaps, "errors": errors}}, whole=name)
+        return found
+
     def _walk_all(
         self,
+        stage: str,
         pairs: list[tuple[Samples, Samples]],
         scales: tuple[Scale, ...],
         whole: Budget,
@@ -240,20 +282,30 @@ class _Fitting:
     ) -> list[tuple[RadiusPath, tuple[Model, ...]]]:
         """Walk a path for every scale, with an even share of the time each.
 
-        On a cluster all of them are walked at the same time.
+        What was walked in this stage before, the journal knows. On a cluster all of them are
+        walked at the same time.
         """
 
         def walk_one(place: int) -> tuple[RadiusPath, tuple[Model, ...]]:
             left = 1 if self._client is not None else len(scales) - place
-            return walk(
+            name = f"{stage}, {scales[place].name}"
+            saved = self._journal.recall(name)
+            if saved is not None:
+                return restore_walk(saved, self._samples.shape)
+            notes = self._journal.under(name)
+            before = notes.seconds
+            found = walk(
                 pairs,
                 scales[place],
                 self._options,
-                budget=Budget(whole.remaining / left, within=whole),
+                budget=Budget(whole.remaining / left + before, within=whole, before=before),
                 watch=self._watch_path(scales[place]),
                 scouting=scouting,
                 client=self._client,
+                notes=notes,
             )
+            self._journal.record({name: capture_walk(*found)}, whole=name)
+            return found
 
         places = range(len(scales))
         if self._client is None:
@@ -262,16 +314,21 @@ class _Fitting:
             return list(pool.map(walk_one, places))
 
     def _walk_foremost(
-        self, pairs: list[tuple[Samples, Samples]], scales: tuple[Scale, ...], whole: Budget
+        self,
+        stage: str,
+        pairs: list[tuple[Samples, Samples]],
+        scales: tuple[Scale, ...],
+        whole: Budget,
     ) -> list[tuple[RadiusPath, tuple[Model, ...]]]:
         """Walk the path of the first scale, and of the others while there is time for as much."""
         walked: list[tuple[RadiusPath, tuple[Model, ...]]] = []
         took = 0.0
         for scale in scales:
-            if took > whole.remaining or (walked and whole.spent):
+            late = took > whole.remaining or (bool(walked) and whole.spent)
+            if self._journal.choose(f"no {stage}, {scale.name}", late):
                 break
             start = whole.elapsed
-            walked += self._walk_all(pairs, (scale,), whole)
+            walked += self._walk_all(stage, pairs, (scale,), whole)
             took = whole.elapsed - start
         return walked
 
@@ -280,12 +337,17 @@ class _Fitting:
     ) -> Validation:
         """Fit the training parts as often as asked, and compare one with the average."""
         single, averaged = [], []
-        whole = self._part(AVERAGING)
+        whole = self._part("averaging", AVERAGING)
         for place, (training, held) in enumerate(pairs):
             prepared = prepare(training, scale)
             budget = Budget(whole.remaining / (len(pairs) - place), within=whole)
             results = self._solve_all(
-                prepared, validation.path.radius, validation.tolerance, budget, "validation, "
+                prepared,
+                validation.path.radius,
+                validation.tolerance,
+                f"average {place}",
+                budget,
+                "validation, ",
             )
             models = [result.model for result in results]
 
@@ -313,20 +375,31 @@ class _Fitting:
             kriged = krige(prepared.observations, model, budget=Budget(), seed=seed)
         return prepared.predictor(model, kriged)
 
-    def _part(self, share: float) -> Budget:
-        """Return a share of the time that is left."""
-        return Budget(share * self._budget.remaining, within=self._choosing)
+    def _part(self, name: str, share: float) -> Budget:
+        """Return a share of the time that is left; the same one when the fit is continued."""
+        limit, elapsed = self._options.solver.time_limit or math.inf, self._budget.elapsed
+        saved = self._journal.recall(name)
+        if saved is not None and saved.number("limit") == limit:
+            until = saved.number("until")
+        else:
+            until = elapsed + share * self._budget.remaining
+            self._journal.record({name: {"limit": limit, "until": until}})
+        return Budget(until - elapsed, within=self._choosing)
 
     def _solve_all(
         self,
         prepared: Prepared,
         radius: float,
         tolerance: float | None,
+        name: str,
         whole: Budget,
         word: str = "",
         warm: bool = False,
     ) -> list[Result]:
-        """Solve once per seed; a warm start goes on from the model of the walk."""
+        """Solve once per seed; a warm start goes on from the model of the walk.
+
+        The name is that of the solves in the journal.
+        """
         options = self._options
         exact = exact_oracle(
             options.exact,
@@ -353,20 +426,29 @@ class _Fitting:
             many = options.n_solutions > 1
             late = whole.spent or self._enough  # go on from where the walk was, and no further
             go_on = late or (warm and not place and options.version == "fast")
-            begin = self._walked if go_on else None
-            results.append(
-                run(
-                    data,
-                    version="fast" if begin is not None else options.version,
-                    exact=exact,
-                    start=begin,
-                    settings=replace(solver, seed=solver.seed + place),
-                    budget=Budget(whole.remaining / (options.n_solutions - place), within=whole),
-                    callback=self._watching(
-                        f"{word}fit {place + 1} of {options.n_solutions}" if many else f"{word}fit"
-                    ),
-                )
+            entry = f"{name}, {place}"
+            saved = self._journal.recall(entry)
+            begin = self._walked if go_on and saved is None else None
+            if saved is not None and "result" in saved:
+                results.append(restore_result(saved.branch("result"), data.shape))
+                continue
+            before = saved.branch("run").finite("seconds") if saved is not None else 0.0
+            share = whole.remaining / (options.n_solutions - place)
+            result = run(
+                data,
+                version="fast" if begin is not None else options.version,
+                exact=exact,
+                start=begin,
+                settings=replace(solver, seed=solver.seed + place),
+                budget=Budget(share + before, within=whole, before=before),
+                callback=self._watching(
+                    f"{word}fit {place + 1} of {options.n_solutions}" if many else f"{word}fit"
+                ),
+                keeper=self._journal.keeper(entry),
             )
+            if result.status is not Status.ITERATION_LIMIT:  # which another call may raise
+                self._journal.record({entry: {"result": capture_result(result)}})
+            results.append(result)
         return results
 
     def _watch_path(self, scale: Scale) -> Callable[[str, Progress], bool]:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from intensor.arrays import Shape
 from intensor.budget import Budget
+from intensor.data.tree import Branch, Tree
 from intensor.fitting.kriging import can_krige, krige
 from intensor.fitting.metrics import measure
 from intensor.fitting.options import Options, Scale
@@ -20,8 +22,9 @@ from intensor.solver.fast import UNPROVABLE, FastEngine
 from intensor.solver.loop import drive
 from intensor.solver.result import Progress
 from intensor.solver.settings import Settings
+from intensor.solver.snapshot import capture_model, capture_trace, restore_model, restore_trace
 
-__all__ = ["BOXED", "Fold", "Step", "remainder_of"]
+__all__ = ["BOXED", "Fold", "Step", "capture_step", "remainder_of", "restore_step"]
 
 ROUGH = 0.5
 """A radius is left when the best new vertex is estimated to gain less than this share of the
@@ -56,6 +59,10 @@ class Step:
         The boxes.
     progress
         Of the solver in the end.
+    cut
+        Whether a limit may have ended it: it does not compare with others then.
+    seconds
+        Of its budget, in the end.
     """
 
     error: float
@@ -65,6 +72,38 @@ class Step:
     binds: bool
     model: Model
     progress: Progress | None
+    cut: bool
+    seconds: float
+
+
+def capture_step(step: Step) -> Tree:
+    """Return a step as a tree."""
+    return {
+        "error": step.error,
+        "objective": step.objective,
+        "noise": step.noise,
+        "kriged": bool(step.kriged),
+        "binds": bool(step.binds),
+        "model": capture_model(step.model),
+        "progress": capture_trace(() if step.progress is None else (step.progress,)),
+        "seconds": step.seconds,
+    }
+
+
+def restore_step(saved: Branch, shape: Shape) -> Step:
+    """Return a step that came to its own end again."""
+    rows = restore_trace(saved.branch("progress"))
+    return Step(
+        error=saved.number("error"),
+        objective=saved.number("objective"),
+        noise=saved.number("noise"),
+        kriged=saved.flag("kriged"),
+        binds=saved.flag("binds"),
+        model=restore_model(saved.branch("model"), shape),
+        progress=rows[-1] if rows else None,
+        cut=False,
+        seconds=saved.finite("seconds"),
+    )
 
 
 class Fold:
@@ -166,6 +205,8 @@ class Fold:
             binds=self._binds(model),
             model=model,
             progress=last,
+            cut=budget.spent,
+            seconds=budget.elapsed,
         )
 
     def _score(self, predictor: Predictor) -> tuple[float, float]:
@@ -182,6 +223,26 @@ class Fold:
         if self._remainder != "none":  # what is left unused says nothing then
             return True
         return float(np.abs(model.weights).sum()) > (1.0 - SLACK) * model.radius
+
+    def capture(self) -> Tree:
+        """Return where the fold stands, after a step."""
+        return {
+            "engine": None if self._engine is None else self._engine.capture(),
+            "noise": self._noise,
+            "scored": self._scored,
+        }
+
+    def restore(self, saved: Branch) -> None:
+        """Go on from where another fold of the same parts stood, in the place of a first step."""
+        engine = saved.branch("engine")
+        radii = engine.finite_array("radii", (None,))
+        if not radii.size or radii.min() <= 0.0:
+            raise saved.damaged("a fold has no radius")
+        observations, exact = self._boxed.observations, NoSearch(self._boxed.observations)
+        settings = self._settings(float(radii[0]))
+        self._engine = FastEngine(observations, exact=exact, settings=settings)
+        self._engine.restore(engine)
+        self._noise, self._scored = saved.finite("noise"), saved.flag("scored")
 
     def close(self) -> None:
         """Let go of the engine."""

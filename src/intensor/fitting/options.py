@@ -12,6 +12,7 @@ from intensor.errors import SettingError
 from intensor.fitting.metrics import METRICS
 from intensor.model.transform import TRANSFORMS, Transform, find_transform
 from intensor.oracles.cascade import exact_choices
+from intensor.solver.checkpoint import EVERY, Place, check_checkpoint
 from intensor.solver.settings import Settings, check_settings
 from intensor.solver.variants import find_version
 
@@ -66,6 +67,8 @@ class Options:
         Whether the tolerance follows the error on held-out cells, where that is known.
     solver
         Settings of every solve; its radius is replaced.
+    checkpoint
+        Where the fit is written to as it goes; None for nowhere.
     """
 
     radius: float | None
@@ -80,6 +83,7 @@ class Options:
     exact: str
     adaptive: bool
     solver: Settings
+    checkpoint: Place | None = None
 
 
 def check_options(
@@ -101,6 +105,9 @@ def check_options(
     threads: int | None = None,
     exact: str = "auto",
     device: str = "cpu",
+    checkpoint: Any = None,
+    checkpoint_every: float = EVERY,
+    resume: bool = False,
 ) -> Options:
     """Return options that are in range, or raise what is wrong with them."""
     find_version(version)
@@ -154,6 +161,7 @@ def check_options(
             threads=threads,
             device=device,
         ),
+        checkpoint=check_checkpoint(checkpoint, checkpoint_every, resume),
     )
 
 

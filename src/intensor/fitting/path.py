@@ -11,16 +11,28 @@ from typing import Any
 
 import numpy as np
 
-from intensor.arrays import AnyArray, FloatArray
+from intensor.arrays import AnyArray, FloatArray, Shape
 from intensor.budget import Budget
+from intensor.data.tree import Branch, Tree
 from intensor.fitting.fold import BOXED, Step
 from intensor.fitting.folds import Folds, open_folds
+from intensor.fitting.journal import NO_NOTES, Notes
 from intensor.fitting.options import Options, Scale
 from intensor.fitting.samples import Samples
 from intensor.model.model import Model
 from intensor.solver.result import Progress
+from intensor.solver.snapshot import capture_model, restore_model
 
-__all__ = ["BOXED", "CLOSER", "NEARLY", "RadiusPath", "approach", "walk"]
+__all__ = [
+    "BOXED",
+    "CLOSER",
+    "NEARLY",
+    "RadiusPath",
+    "approach",
+    "capture_walk",
+    "restore_walk",
+    "walk",
+]
 
 RATIO = 2.0**0.25
 """From one radius to the next."""
@@ -35,6 +47,9 @@ WORSE = 0.02
 """Share of the error that counts as clearly worse."""
 CLOSER = (0.5, 0.25, 0.1, 0.05, 0.02)
 """Gaps to stop a fit at, as shares of the mean squared error on held-out cells."""
+WORDS = ("transform", "baseline", "metric")
+COLUMNS = ("radii", "errors", "objectives", "boxes", "noise", "seconds")
+"""Of a path, in a checkpoint."""
 STRIDE, SCOUT = 2.0**0.5, 2.0
 """When the remainder is kriged, the error depends less on the radius: the factor from one to the
 next, and where scales are compared, in the largest fitted value."""
@@ -118,6 +133,7 @@ def walk(
     watch: Callable[[str, Progress], bool],
     scouting: bool = False,
     client: Any = None,
+    notes: Notes = NO_NOTES,
 ) -> tuple[RadiusPath, tuple[Model, ...]]:
     """Walk up the radii until held-out cells are predicted no better.
 
@@ -132,18 +148,21 @@ def walk(
         The path is to compare scales only: where the remainder is kriged one radius will do.
     client
         Of a Dask cluster, over which folds and radii are spread.
+    notes
+        Of steps that were taken before the fit was killed; they are not taken again.
 
     Returns
     -------
     The path, and the models of the folds at a radius that is about the best.
     """
-    with open_folds(pairs, scale, options, client=client) as folds:
+    with open_folds(pairs, scale, options, client=client, notes=notes) as folds:
         rows: list[tuple[float, ...]] = []
         least, since = math.inf, 0
         best: tuple[Model, ...] = ()
         taken = math.inf
         for radius, steps in _walk(folds, _radii(folds, options, scouting), budget, watch):
-            if budget.spent and rows:
+            cut = any(step.cut for step in steps)
+            if cut and rows:
                 break  # cut off half-way: not comparable with the others
             error = float(np.mean([step.error for step in steps]))
             rows.append(
@@ -153,7 +172,7 @@ def walk(
                     float(np.mean([step.objective for step in steps])),
                     float(np.mean([len(step.model) for step in steps])),
                     float(np.mean([step.noise for step in steps])),
-                    budget.elapsed,
+                    max(step.seconds for step in steps),
                     float(np.mean([step.kriged for step in steps])),
                 )
             )
@@ -162,7 +181,9 @@ def walk(
                 best, taken = tuple(step.model for step in steps), error
             least = min(least, error)
             enough = since >= PATIENCE - (error > (1.0 + WORSE) * least)
-            if budget.spent or enough or not any(step.binds for step in steps):
+            if cut or enough or not any(step.binds for step in steps):
+                break
+            if budget.spent and not folds.remembers:
                 break
     radii, found, objectives, boxes, noise, seconds, kriged = map(np.array, zip(*rows, strict=True))
     path = RadiusPath(
@@ -190,6 +211,7 @@ def approach(
     budget: Budget,
     watch: Callable[[str, Progress], bool],
     client: Any = None,
+    notes: Notes = NO_NOTES,
 ) -> tuple[tuple[float, float], ...]:
     """Fit at the radius of a path ever more closely, and say what each step is worth.
 
@@ -210,16 +232,42 @@ def approach(
     options = replace(options, remainder=path.remainder)
     steps: list[tuple[float, float]] = []
     starts = models if path.remainder != "none" else ()
-    with open_folds(pairs, scale, options, starts, client=client) as folds:
+    with open_folds(pairs, scale, options, starts, client=client, notes=notes) as folds:
         for share in CLOSER:
             watch_here = partial(watch, f"gap {share * noise:.3g}")
             found = folds.approach(radius, share * noise, budget, watch_here)
-            if budget.spent and steps:
+            cut = any(step.cut for step in found)
+            if cut and steps:
                 break
             steps.append((share * noise, float(np.mean([step.error for step in found]))))
-            if budget.spent or steps[-1][1] > (1.0 + WORSE) * min(error for _, error in steps):
+            if cut or steps[-1][1] > (1.0 + WORSE) * min(error for _, error in steps):
+                break
+            if budget.spent and not folds.remembers:
                 break
     return tuple(steps)
+
+
+def capture_walk(path: RadiusPath, models: Sequence[Model]) -> Tree:
+    """Return what a walk came to as a tree."""
+    return {
+        **{name: getattr(path, name) for name in WORDS},
+        **{name: getattr(path, name) for name in COLUMNS},
+        "kriged": np.asarray(path.kriged, dtype=np.uint8),
+        "models": [capture_model(model) for model in models],
+    }
+
+
+def restore_walk(saved: Branch, shape: Shape) -> tuple[RadiusPath, tuple[Model, ...]]:
+    """Return what a walk came to again."""
+    models = tuple(restore_model(model, shape) for model in saved.branches("models"))
+    radii = saved.finite_array("radii", (None,))
+    if not radii.size or not models:
+        raise saved.damaged("a walk has no step")
+    parts: dict[str, Any] = {name: saved.word(name) for name in WORDS}
+    for name in COLUMNS:
+        parts[name] = saved.array(name, "<f8", (radii.size,))
+    kriged = saved.array("kriged", "|u1", (radii.size,)) > 0
+    return RadiusPath(**parts, kriged=kriged), models
 
 
 def _walk(

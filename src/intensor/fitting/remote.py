@@ -19,9 +19,11 @@ from typing import Any
 from distributed import Client, wait
 
 from intensor.budget import Budget
+from intensor.data.tree import Branch, Tree
 from intensor.errors import WorkerLostError
-from intensor.fitting.fold import Fold, Step, remainder_of
-from intensor.fitting.folds import word_for
+from intensor.fitting.fold import Fold, Step, capture_step, remainder_of, restore_step
+from intensor.fitting.folds import step_name, word_for
+from intensor.fitting.journal import NO_NOTES, Notes
 from intensor.fitting.options import Options, Scale
 from intensor.fitting.preparation import prepare
 from intensor.fitting.samples import Samples
@@ -52,11 +54,16 @@ class Spec:
 
 @dataclass(slots=True, eq=False)
 class Track:
-    """One engine on its way: where its fold is, and what it has done."""
+    """One engine on its way: where its fold is, and what it has done.
+
+    With a checkpoint, ``where`` is how the fold stood after its last step, so that nobody has to
+    walk the way again.
+    """
 
     fold: int
     name: str = field(default_factory=lambda: uuid.uuid4().hex)
     done: list[Call] = field(default_factory=list)
+    where: Tree | None = None
 
 
 class RemoteFolds:
@@ -68,6 +75,8 @@ class RemoteFolds:
         Of the cluster.
     pairs, scale, options, starts
         As in ``open_folds``.
+    notes
+        Of steps that were taken before, and of those to come.
     """
 
     def __init__(
@@ -77,8 +86,11 @@ class RemoteFolds:
         scale: Scale,
         options: Options,
         starts: Sequence[Model],
+        notes: Notes = NO_NOTES,
     ) -> None:
         self._client = client
+        self._notes = notes
+        self._taken = 0
         if options.solver.threads is None:  # a worker has other tasks on its other cores
             options = replace(options, solver=replace(options.solver, threads=1))
         self._specs = [
@@ -98,26 +110,35 @@ class RemoteFolds:
         self.largest = max(largest for largest, _ in described)
         self.kriges = any(kriges for _, kriges in described)
 
+    @property
+    def remembers(self) -> bool:
+        """Whether the next step was taken before."""
+        return self._notes.recall(step_name(self._taken, 0)) is not None
+
     def walk_to(
         self, radii: Sequence[float], budget: Budget, watch: Callable[[str, Progress], bool]
     ) -> list[list[Step]]:
         """Return for each radius what every fold comes to; fewer radii when there is no time."""
+        found = self._recall(len(radii))
+        live = radii[len(found) :]
         calls = [
             (track, ("walk_to", (radius,)))
-            for radius, tracks in zip(radii, self._tracks, strict=False)
+            for radius, tracks in zip(live, self._tracks, strict=False)
             for track in tracks
         ]
-        steps = self._take(calls, budget)
+        steps = self._take(calls, budget) if calls else []
         size = len(self._specs)
-        found = [steps[start : start + size] for start in range(0, len(steps), size)]
-        for radius, here in zip(radii, found, strict=True):
+        fresh = [steps[start : start + size] for start in range(0, len(steps), size)]
+        for radius, here in zip(live, fresh, strict=True):
             _tell(here, partial(watch, word_for(radius)))
-        return found
+        return found + fresh
 
     def approach(
         self, radius: float, gap: float, budget: Budget, watch: Callable[[Progress], bool]
     ) -> list[Step]:
         """Return what every fold comes to at a radius, with a gap as the tolerance."""
+        for remembered in self._recall(1):
+            return remembered
         steps = self._take(
             [(track, ("approach", (radius, gap))) for track in self._tracks[0]], budget
         )
@@ -130,6 +151,41 @@ class RemoteFolds:
             self._client.run(_forget, self._names, on_error="ignore")
         except (*LOST, ValueError):  # no worker is left that could remember
             pass
+
+    def _recall(self, most: int) -> list[list[Step]]:
+        """Return the next steps of all folds, so far as they are in the notes."""
+        found: list[list[Step]] = []
+        places = range(len(self._specs))
+        while len(found) < most:
+            saved = [self._notes.recall(step_name(self._taken, place)) for place in places]
+            steps = [
+                restore_step(one, spec.training.shape)
+                for one, spec in zip(saved, self._specs, strict=True)
+                if one is not None
+            ]
+            if len(steps) < len(saved):
+                break
+            found.append(steps)
+            self._taken += 1
+        if found:
+            for number, tracks in enumerate(self._tracks):
+                for track in tracks:
+                    where = self._notes.recall(f"track {number} of fold {track.fold}")
+                    where = where or self._notes.recall(f"fold {track.fold}")
+                    track.where = None if where is None else where.tree
+        return found
+
+    def _note(self, steps: Sequence[Step], seconds: float) -> None:
+        """Note what all folds came to, and where they are."""
+        size = len(self._specs)
+        entries: dict[str, Tree] = {"clock": {"seconds": seconds}}
+        for place, step in enumerate(steps):
+            number, fold = divmod(place, size)
+            where = self._tracks[number][fold].where
+            entries[step_name(self._taken + number, fold)] = capture_step(step)
+            if where is not None:
+                entries[f"fold {fold}"] = entries[f"track {number} of fold {fold}"] = where
+        self._notes.record(entries)
 
     def _take(self, calls: Sequence[tuple[Track, Call]], budget: Budget) -> list[Step]:
         """Let every track take a step."""
@@ -144,14 +200,21 @@ class RemoteFolds:
                     tuple(track.done),
                     call,
                     seconds,
+                    track.where,
+                    self._notes.active,
                     pure=False,
                 )
                 for track, call in calls
             ]
 
-        steps: list[Step] = self._try_all(submit, budget)
-        for track, call in calls:
+        answers: list[tuple[Step, Tree | None]] = self._try_all(submit, budget)
+        for (track, call), (_, where) in zip(calls, answers, strict=True):
             track.done.append(call)
+            track.where = where
+        steps = [replace(step, seconds=budget.elapsed) for step, _ in answers]
+        if self._notes.active and not any(step.cut for step in steps):
+            self._note(steps, budget.elapsed)
+        self._taken += len(steps) // len(self._specs)
         return steps
 
     def _try_all(self, submit: Callable[[], list[Any]], budget: Budget) -> list[Any]:
@@ -207,19 +270,35 @@ def _describe(spec: Spec) -> tuple[float, bool]:
     return prepared.largest, remainder_of(spec.options, prepared) != "none"
 
 
-def _step(spec: Spec, name: str, before: tuple[Call, ...], call: Call, seconds: float) -> Step:
-    """Take a step, from where this worker is or from the beginning."""
+def _step(
+    spec: Spec,
+    name: str,
+    before: tuple[Call, ...],
+    call: Call,
+    seconds: float,
+    where: Tree | None,
+    noted: bool,
+) -> tuple[Step, Tree | None]:
+    """Take a step, from where this worker is, from where the fold was, or from the beginning.
+
+    Where the fold is after it is returned too, if that is to be noted.
+    """
     with _lock:
         walker = _walkers.pop(name, None)
     if walker is None or tuple(walker.done) != before:
         fold = Fold(spec.training, spec.held, spec.scale, spec.options, spec.start)
         walker = _Walker(fold, [], Budget())
-        for earlier in before:
-            _do(walker, earlier)
+        if where is not None:
+            fold.restore(Branch(where, "the checkpoint"))
+            walker.done = list(before)
+        else:
+            for earlier in before:
+                _do(walker, earlier)
     walker.budget = Budget(seconds)
     with _lock:
         _walkers[name] = walker
-    return _do(walker, call)
+    step = _do(walker, call)
+    return step, walker.fold.capture() if noted else None
 
 
 def _do(walker: _Walker, call: Call) -> Step:

@@ -1,0 +1,235 @@
+"""Checkpoints of a fit: what was finished is not done again, and the end is the same."""
+
+import signal
+
+import numpy as np
+import pytest
+
+import intensor
+from intensor.data.tree import read_tree, write_tree
+from intensor.errors import CheckpointError
+from intensor.estimator import TensorCompleter
+from intensor.solver.result import Status
+
+DATA = intensor.planted((6, 6, 6), 150, noise=0.1)
+FORMAT = "intensor checkpoint"
+
+
+def fit(*, stop=None, seen=None, data=DATA, **words):
+    """Fit; when told so, let the callback end it after some rounds."""
+    seen = [] if seen is None else seen
+
+    def callback(word, progress):
+        seen.append(word)
+        return stop is None or len(seen) < stop
+
+    return TensorCompleter(callback=callback, **words).fit(data.coords, data.values).fit_
+
+
+def figures(found):
+    """Return all that a fit says but the time it took."""
+    validation = found.validation
+    return {
+        "objective": found.objective,
+        "bound": found.bound,
+        "status": found.status,
+        "weights": found.model.weights.tolist(),
+        "words": found.model.vertices.words.tolist(),
+        "predicted": found.predict(DATA.coords[:5]).tolist(),
+        "counters": found.result.counters,
+        "trace": [row._replace(seconds=0.0) for row in found.result.trace],
+        "paths": validation
+        and [
+            (path.transform, path.baseline, path.radii.tolist(), path.errors.tolist())
+            for path in validation.paths
+        ],
+        "chosen": validation and (validation.chosen, validation.approach, validation.averaged),
+    }
+
+
+KINDS = [
+    {"validation": 3},
+    {"transform": "auto", "baseline": "auto"},
+    {"n_solutions": 2},
+    {"remainder": "auto"},
+    {"version": 8, "rtol": 1e-2},
+    {"radius": 1.0},
+]
+
+
+@pytest.mark.parametrize("words", KINDS)
+def test_a_fit_goes_on_as_if_nothing_had_happened(tmp_path, words):
+    calls = []
+    whole = fit(seen=calls, **words)
+    for share in (0.3, 0.6, 0.95):
+        path = tmp_path / f"{share}.npz"
+        stop = max(1, int(share * len(calls)))
+        fit(stop=stop, checkpoint=path, **words)
+        again = []
+        found = fit(seen=again, checkpoint=path, resume=True, **words)
+        assert figures(found) == figures(whole)
+        # the step that was cut short is the only one to be done again
+        assert len(again) < len(calls) - stop + 60
+        none = []
+        found = fit(seen=none, checkpoint=path, resume=True, **words)
+        assert figures(found) == figures(whole)
+        assert none == []
+
+
+def test_finished_steps_are_not_taken_again(tmp_path):
+    words = {"validation": 3, "checkpoint": tmp_path / "run.npz"}
+    calls = []
+    whole = fit(seen=calls, validation=3)
+    radii = list(dict.fromkeys(word for word in calls if word.startswith("radius")))
+    third = calls.index(radii[2])
+    fit(stop=third + 1, **words)
+    again = []
+    found = fit(seen=again, resume=True, **words)
+    assert again == calls[third:]
+    assert figures(found) == figures(whole)
+    assert found.path.seconds.tolist() == sorted(found.path.seconds)
+
+
+def test_a_fold_goes_on_from_where_it_was(tmp_path):
+    """Killed between two folds of a radius, not only between two radii."""
+    calls = []
+    whole = fit(seen=calls, validation=3)
+    words = {"validation": 3, "checkpoint": tmp_path / "run.npz"}
+    radii = list(dict.fromkeys(word for word in calls if word.startswith("radius")))
+    stop = calls.index(radii[2]) - 1  # in the last fold of the second radius
+    fit(stop=stop, **words)
+    entries = read_tree(tmp_path / "run.npz", FORMAT).tree["content"]["entries"]
+    steps = [name.rpartition("/")[2] for name in entries if "step" in name]
+    assert sorted(steps)[-2:] == ["step 1 of fold 0", "step 1 of fold 1"]
+    assert figures(fit(resume=True, **words)) == figures(whole)
+
+
+def test_ctrl_c_can_be_gone_on_from(tmp_path):
+    words = {"validation": 2}
+    calls = []
+    whole = fit(seen=calls, **words)
+    seen = []
+
+    def interrupt(word, progress):
+        seen.append(word)
+        if len(seen) == len(calls) // 2:
+            signal.raise_signal(signal.SIGINT)
+
+    words["checkpoint"] = tmp_path / "run.npz"
+    completer = TensorCompleter(callback=interrupt, **words)
+    assert completer.fit(DATA.coords, DATA.values).status_ is Status.INTERRUPTED
+    assert figures(fit(resume=True, **words)) == figures(whole)
+
+
+def test_a_fit_that_ran_out_of_time_goes_on_with_more(tmp_path, monkeypatch):
+    now = 0.0
+    monkeypatch.setattr("intensor.budget.time.perf_counter", lambda: now)
+    calls = []
+
+    def tick(word, progress):
+        nonlocal now
+        now += 1.0
+        calls.append(word)
+
+    words = {"callback": tick, "checkpoint": tmp_path / "run.npz", "rtol": 1e-6}
+    short = TensorCompleter(time_limit=30.0, **words).fit(DATA.coords, DATA.values)
+    assert short.status_ is Status.TIME_LIMIT
+    assert 30 <= len(calls) <= 33
+    again = TensorCompleter(time_limit=30.0, resume=True, **words).fit(DATA.coords, DATA.values)
+    assert again.status_ is Status.TIME_LIMIT  # time spent before counts
+    assert again.objective_ <= short.objective_ * (1.0 + 1e-9)
+    radii = again.path_.radii.tolist()
+    before = len(calls)
+    longer = TensorCompleter(time_limit=1e6, resume=True, **words).fit(DATA.coords, DATA.values)
+    assert longer.status_ is Status.OPTIMAL
+    assert longer.path_.radii.tolist() == radii  # what was chosen stays so
+    assert set(calls[before:]) == {"fit"}
+    assert longer.objective_ < short.objective_
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"validation": 4}, "folds=3 in the file and 4"),
+        ({"transform": "sqrt"}, "scales=.*none, none.*sqrt, none"),
+        ({"random_state": 3}, "seed=0 in the file and 3"),
+        ({"radius": 2.0}, "radius='auto' in the file and 2.0"),
+        ({"rtol": 1e-3}, "rtol='auto' in the file"),
+        ({"n_radii": 7}, "n_radii=20"),
+        ({"scoring": "mae"}, "scoring='rmse'"),
+        ({"remainder": "auto"}, "remainder='none'"),
+    ],
+)
+def test_other_settings_are_refused(tmp_path, words, message):
+    given = {"validation": 3, "checkpoint": tmp_path / "run.npz"}
+    fit(stop=5, **given)
+    fit(stop=5, resume=True, **given)
+    with pytest.raises(CheckpointError, match=message):
+        fit(resume=True, **{**given, **words})
+
+
+def test_other_data_is_refused(tmp_path):
+    words = {"checkpoint": tmp_path / "run.npz", "stop": 5}
+    fit(**words)
+    with pytest.raises(CheckpointError, match="other data"):
+        fit(resume=True, data=intensor.planted((6, 6, 6), 150, noise=0.1, rep=2), **words)
+    with pytest.raises(CheckpointError, match="is there already"):
+        fit(**words)
+    with pytest.raises(CheckpointError, match="is the checkpoint of a fit"):
+        intensor.solve(
+            DATA.coords, DATA.values, radius=1.0, checkpoint=words["checkpoint"], resume=True
+        )
+
+
+def test_functions_are_told_apart(tmp_path):
+    words = {"checkpoint": tmp_path / "run.npz", "stop": 5}
+    fit(transform=(np.sqrt, np.square), **words)
+    fit(transform=(np.sqrt, np.square), resume=True, **words)
+    with pytest.raises(CheckpointError, match="transformed is"):
+        fit(transform=(np.cbrt, lambda fitted: fitted**3), resume=True, **words)
+
+
+def test_damaged_entries_are_errors(tmp_path):
+    words = {"validation": 3, "checkpoint": tmp_path / "run.npz"}
+    path = words["checkpoint"]
+    calls = []
+    fit(seen=calls, validation=3)
+    fit(stop=int(0.4 * len(calls)), **words)
+    content = path.read_bytes()
+    names = list(read_tree(path, FORMAT).tree["content"]["entries"])
+    for name in names:
+        path.write_bytes(content)
+        tree = read_tree(path, FORMAT).tree
+        tree["content"]["entries"][name] = {"nothing": 1}
+        write_tree(path, tree)
+        with pytest.raises(CheckpointError, match="is a damaged checkpoint"):
+            fit(resume=True, **words)
+
+
+def test_complete_takes_it_too(tmp_path):
+    table = np.outer([1.0, 2.0, 4.0], [1.0, 3.0, 2.0])
+    table[1, 2] = np.nan
+    words = {"checkpoint": tmp_path / "run.npz", "radius": 12.0}
+    completed, _ = intensor.complete(table, **words)
+    again, _ = intensor.complete(table, resume=True, **words)
+    assert again.tolist() == completed.tolist()
+
+
+@pytest.mark.filterwarnings("ignore")  # of Dask's own
+def test_on_a_cluster(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    path = tmp_path / "run.npz"
+    whole = fit(validation=2)
+    there = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+    )
+    with there, distributed.Client(there) as client:
+        words = {"validation": 2, "checkpoint": path, "client": client}
+        fit(stop=6, **words)
+        again = []
+        assert figures(fit(seen=again, resume=True, **words)) == figures(whole)
+        path.unlink()
+        fit(stop=6, **words)
+    # what the cluster began may be ended here
+    del words["client"]
+    assert figures(fit(resume=True, **words)) == figures(whole)
