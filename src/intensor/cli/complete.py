@@ -13,7 +13,14 @@ import typer
 from intensor.cli.failures import INTERRUPTED, OK, say
 from intensor.cli.groups import Columns, Common, FitWords, Unseen
 from intensor.cli.output import write, write_json
-from intensor.cli.places import STDOUT, TABLE_SUFFIXES, TENSOR_KINDS, check_output, table_kind
+from intensor.cli.places import (
+    STDOUT,
+    TABLE_SUFFIXES,
+    TENSOR_KINDS,
+    check_checkpoint,
+    check_output,
+    table_kind,
+)
 from intensor.errors import DenseTooLargeError, FileFormatError, SettingError
 
 if TYPE_CHECKING:
@@ -79,6 +86,7 @@ def complete(
         if mark and table_kind(output) in TENSOR_KINDS:
             raise FileFormatError(f"{output}: has no room for marks; write .csv, .tsv or .parquet")
     options = words.options()
+    check_checkpoint(options.checkpoint, others=[data, output])
 
     from intensor.cli.figures import errors_of, figures_of  # noqa: PLC0415
     from intensor.cli.filling import check_seen, fill_all, fill_missing  # noqa: PLC0415

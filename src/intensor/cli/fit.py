@@ -11,7 +11,7 @@ import typer
 from intensor.cli.failures import INTERRUPTED, OK, say
 from intensor.cli.groups import Columns, Common, FitWords
 from intensor.cli.output import write, write_json
-from intensor.cli.places import check_output
+from intensor.cli.places import check_checkpoint, check_output
 
 __all__ = ["fit"]
 
@@ -37,6 +37,7 @@ def fit(
     start = time.perf_counter()
     check_output(output, suffixes=[".npz"], inputs=[data])
     options = words.options()
+    check_checkpoint(options.checkpoint, others=[data, output])
 
     from intensor.cli.figures import describe, errors_of, figures_of  # noqa: PLC0415
     from intensor.cli.fitting import ended_early, fit_table, read_data  # noqa: PLC0415

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 
 import typer
@@ -208,6 +209,27 @@ class FitWords:
         typer.Option(help="Where to compute; cuda needs intensor[gpu].", rich_help_panel=SOLVER),
     ] = DeviceWord.cpu
 
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the fit to FILE (.npz) as it goes, to go on from after a kill.",
+            rich_help_panel=SOLVER,
+        ),
+    ] = None
+    checkpoint_every: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", help="Write it after so long.", rich_help_panel=SOLVER),
+    ] = 60.0
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on from the checkpoint, if it is there.",
+            rich_help_panel=SOLVER,
+        ),
+    ] = False
+
     def options(self) -> Options:
         """Return the options of the fit, checked."""
         from intensor.fitting.options import check_options  # noqa: PLC0415
@@ -230,6 +252,9 @@ class FitWords:
             threads=self.threads,
             exact=self.exact.value,
             device=self.device.value,
+            checkpoint=self.checkpoint,
+            checkpoint_every=self.checkpoint_every,
+            resume=self.resume,
         )
 
 

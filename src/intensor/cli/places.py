@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from intensor.errors import FileFormatError
 
-__all__ = ["STDOUT", "check_output", "table_kind"]
+if TYPE_CHECKING:
+    from intensor.solver.checkpoint import Place
+
+__all__ = ["STDOUT", "check_checkpoint", "check_output", "table_kind"]
 
 STDOUT = Path("-")
 TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".tns", ".npz", ".mat")
@@ -42,6 +46,27 @@ def check_output(path: Path, *, suffixes: Iterable[str], inputs: Iterable[Path])
             raise FileFormatError(
                 f"{path}: is an input of this command too; choose another name for the output"
             )
+
+
+def check_checkpoint(place: Place | None, *, others: Iterable[Path]) -> None:
+    """Raise if a checkpoint cannot be written or gone on from, before the data is read.
+
+    Parameters
+    ----------
+    others
+        Files of the same command.
+    """
+    if place is None:
+        return
+    for other in others:
+        if other != STDOUT and other.resolve() == place.path.resolve():
+            raise FileFormatError(
+                f"{place.path}: is another file of this command too; choose another name for the "
+                "checkpoint"
+            )
+    from intensor.solver.checkpoint import CheckpointFile  # noqa: PLC0415
+
+    CheckpointFile(place, kind="fit")
 
 
 def table_kind(path: Path) -> str:
