@@ -10,9 +10,11 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 os.environ.setdefault("NUMBA_ENABLE_CUDASIM", "1")
+INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 
 if worker := os.environ.get("PYTEST_XDIST_WORKER"):
     folder = Path(__file__).parents[1] / "build" / "numba" / worker
@@ -28,7 +30,14 @@ settings.load_profile("patient")
 
 
 def pytest_configure(config):
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
+    if INTERPRETED:
         # Unsigned numbers wrap in machine code; those of NumPy do too, but not silently.
         overflow = "ignore:overflow encountered in scalar:RuntimeWarning"
         config.addinivalue_line("filterwarnings", overflow)
+
+
+def pytest_collection_modifyitems(items):
+    if INTERPRETED:
+        for item in items:
+            if item.get_closest_marker("needs_jit"):
+                item.add_marker(pytest.mark.skip(reason="hopeless without compiled kernels"))

@@ -254,6 +254,7 @@ def test_a_search_that_is_stopped_at_once_has_the_bound_of_its_root():
     assert tree.pool[5][0] == 0
 
 
+@pytest.mark.needs_jit
 def test_a_search_that_is_stopped_on_its_way_has_a_bound():
     # Many rows make it long; the columns are few enough to try them all.
     slabs = np.random.default_rng(7).integers(-1000, 1001, (1, 200, 16))
