@@ -232,7 +232,8 @@ class _Fitting:
             paths=(*scouted, *(path for path, _ in walked)),
             chosen=len(scouted) + best,
         )
-        if options.adaptive and sum(held.n_cells for _, held in pairs) >= TOLD:
+        late = self._budget.spent  # then there is no time to fit more closely either
+        if options.adaptive and not late and sum(held.n_cells for _, held in pairs) >= TOLD:
             closer = self._approach(pairs, scale, validation.path, models)
             validation = replace(validation, approach=closer)
         if options.n_solutions > 1 and validation.path.remainder == "none":

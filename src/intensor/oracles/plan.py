@@ -114,6 +114,12 @@ def _possible(lengths: tuple[int, ...], entries: int, most: int) -> bool:
     )
 
 
+def _impossible(lengths: tuple[int, ...]) -> Plan:
+    """Return the plan for a tensor that is too large to be laid out: blocks are not thought of."""
+    firsts = np.array([0, lengths[1]])
+    return Plan(firsts=firsts, bits=0, patterns=0, entries=0, seconds=math.inf)
+
+
 def _calls(lengths: tuple[int, ...]) -> float:
     return math.ldexp(SECONDS_PER_CALL, sum(lengths[4:]))
 
@@ -132,6 +138,8 @@ def plan_enumeration(lengths: tuple[int, ...]) -> Plan:
     >>> plan.firsts.tolist(), plan.patterns, 1 < plan.seconds < 50
     ([0, 7, 14, 20], 20, True)
     """
+    if math.prod(lengths) > MOST_CELLS:
+        return _impossible(lengths)
     columns, rows = lengths[:2]
     patterns = sum(lengths[2:])
     whole = rows <= 16 and patterns + rows < 60 and columns << (rows + patterns) <= FEW
@@ -190,6 +198,8 @@ def plan_branching(lengths: tuple[int, ...]) -> Plan:
     >>> plan.n_blocks, plan.bits, plan.patterns
     (4, 3, 0)
     """
+    if math.prod(lengths) > MOST_CELLS:
+        return _impossible(lengths)
     columns, rows = lengths[:2]
     outer = lengths[2] if len(lengths) > 2 else 0
     patterns = sum(lengths[3:])

@@ -10,6 +10,7 @@ import numpy as np
 
 from intensor.arrays import FlagArray, FloatArray, WordArray
 from intensor.budget import Budget
+from intensor.kernels.base import Cells
 from intensor.kernels.lanes import join_lanes, mix_starts, split_lanes
 from intensor.solver.gram_set import GramSet, key
 
@@ -23,6 +24,8 @@ NEWEST = 16
 """Vertices that count as the last winners."""
 REFINING = 2
 """Sweeps of a refinement."""
+LONG, MANY = 1 << 20, 1 << 22
+"""Indices or cells above which a single sweep takes long: the budget is asked after each."""
 COMPLEMENTS = np.uint64(0x8080808080808080)
 """Lanes whose vertex is replaced by its complement before it is perturbed."""
 
@@ -79,7 +82,7 @@ class Pricing:
         found: dict[bytes, tuple[float, FlagArray, float]] = {}
         for batch, sign in itertools.product(range(effort.batches), self._signs):
             lanes = self._starts(active, effort.starts, sign, perturb=batch % 2 == 0)
-            values = active.cells.descend(lanes, effort.starts, effort.sweeps, negative=sign < 0.0)
+            values = _descend(active.cells, lanes, effort, sign, budget)
             self.runs += effort.starts
             best = max(best, float(active.product - values.min()))
             floor = max(SHARE * best, 0.0)
@@ -149,6 +152,23 @@ class Pricing:
             known ^= COMPLEMENTS
         mix_starts(noise, known, n_known, lanes)
         return lanes
+
+
+def _descend(
+    cells: Cells, lanes: WordArray, effort: Effort, sign: float, budget: Budget
+) -> FloatArray:
+    """Descend from the starts in the lanes; where a sweep takes long, as long as there is time."""
+    negative = sign < 0.0
+    if lanes.size <= LONG and cells.n_cells <= MANY:
+        return cells.descend(lanes, effort.starts, effort.sweeps, negative=negative)
+    values = cells.descend(lanes, effort.starts, 1, negative=negative)
+    for _ in range(effort.sweeps - 1):
+        if budget.spent:
+            break
+        before, values = values, cells.descend(lanes, effort.starts, 1, negative=negative)
+        if not (values < before).any():
+            break
+    return values
 
 
 def _proposals(
