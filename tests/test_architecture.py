@@ -15,7 +15,7 @@ SOURCE = Path(intensor.__file__).parent
 # Imports go from a stage to itself or an earlier one, never forward.
 STAGES = [
     {"arrays", "errors"},
-    {"checks", "budget", "threads"},
+    {"checks", "budget", "threads", "memory"},
     {"data"},
     {"problem"},
     {"kernels"},

@@ -27,10 +27,12 @@ from intensor.errors import (
 )
 
 __all__ = [
+    "EXTREME",
     "check_at_least",
     "check_cells",
     "check_coords",
     "check_memory",
+    "check_not_tiny",
     "check_positive",
     "check_radius",
     "check_shape",
@@ -171,6 +173,16 @@ def check_values(values: ArrayLike, n: int, *, allow_negative: bool) -> FloatArr
     return result
 
 
+def check_not_tiny(values: FloatArray) -> None:
+    """Refuse data whose errors would vanish when they are squared; all zeros are fine."""
+    largest = max(float(values.max()), -float(values.min()))
+    if 0.0 < largest < 1.0 / EXTREME:
+        raise ValuesError(
+            f"the largest of the values is {largest:g} in size; expected at least one of at least "
+            f"{1.0 / EXTREME:g}, since errors are squared, or all of them 0 (rescale the data)"
+        )
+
+
 def check_weights(weights: ArrayLike, n: int) -> FloatArray:
     """Return n sample weights, finite, not below 0, and scaled to 1 where all are the same."""
     array = _as_array(weights, "sample_weight", ValuesError)
@@ -184,7 +196,10 @@ def check_weights(weights: ArrayLike, n: int) -> FloatArray:
     wrong = ~((result >= 0.0) & (result <= EXTREME))
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise ValuesError(f"sample_weight[{row}] is {result[row]}; expected numbers >= 0")
+        raise ValuesError(
+            f"sample_weight[{row}] is {result[row]}; expected numbers >= 0 of at most {EXTREME:g} "
+            "(only their ratios matter: rescale them)"
+        )
     largest = float(result.max())
     if largest == 0.0:
         raise EmptyDataError("every sample_weight is 0: there is no observation left to fit")

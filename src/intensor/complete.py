@@ -13,10 +13,11 @@ import numpy as np
 
 from intensor.arrays import FloatArray
 from intensor.containers.base import Container, open_container
-from intensor.errors import NothingToFillWarning, SettingError
+from intensor.errors import DenseTooLargeError, NothingToFillWarning, SettingError
 from intensor.fitting.entry import Watch, fit
 from intensor.fitting.options import Options, check_options
 from intensor.fitting.record import Fit
+from intensor.memory import require_memory
 from intensor.model.predictor import UNSEEN
 
 __all__ = ["complete", "fit_options"]
@@ -24,6 +25,8 @@ __all__ = ["complete", "fit_options"]
 CELLS = ("missing", "all")
 CELLS_AT_ONCE = 1 << 20
 """Missing cells that are predicted at a time, so that their coordinates take little room."""
+FILLED = 16
+"""Bytes that a cell which is filled in takes: the prediction, and its place in the container."""
 
 
 def complete(
@@ -109,6 +112,12 @@ def complete(
             NothingToFillWarning,
             stacklevel=2,
         )
+    require_memory(
+        FILLED * container.n_missing,
+        f"filling in {container.n_missing} cells",
+        advice='predict the cells you need with the fit of cells="missing", a block at a time',
+        error=DenseTooLargeError,
+    )
     found = fit(
         observed.coords,
         observed.values,

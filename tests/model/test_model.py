@@ -119,16 +119,14 @@ def test_the_limit_is_in_bytes():
         model.to_dense(limit=95)
 
 
-def test_the_default_limit_is_half_of_the_memory(monkeypatch):
+def test_by_default_it_must_fit_twice_into_what_is_available(monkeypatch):
     _, _, model = random_model((3, 4))
-    monkeypatch.setattr(module.os, "sysconf", lambda name: {"SC_PAGE_SIZE": 10}.get(name, 19))
-    with pytest.raises(errors.DenseTooLargeError, match="at most 95 are allowed"):
+    monkeypatch.setattr(module, "available_memory", lambda: 191)
+    with pytest.raises(errors.DenseTooLargeError, match=r"at most 95 are allowed \(191 are avail"):
         model.to_dense()
-
-    def unknown(name):
-        raise ValueError(name)
-
-    monkeypatch.setattr(module.os, "sysconf", unknown)
+    monkeypatch.setattr(module, "available_memory", lambda: 192)
+    assert model.to_dense().shape == (3, 4)
+    monkeypatch.setattr(module, "available_memory", lambda: None)  # not known: no refusal
     assert model.to_dense().shape == (3, 4)
 
 

@@ -13,7 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor.budget import Budget, listen_for_interrupt
-from intensor.checks import check_coords, check_values, check_weights, warn_above_radius
+from intensor.checks import (
+    check_coords,
+    check_not_tiny,
+    check_values,
+    check_weights,
+    warn_above_radius,
+)
 from intensor.data.labels import Labels, number_labels
 from intensor.data.observations import Observations
 from intensor.errors import SettingError
@@ -41,6 +47,7 @@ from intensor.fitting.preparation import Prepared, prepare
 from intensor.fitting.record import Fit, Validation
 from intensor.fitting.samples import Samples, sample, splits
 from intensor.kernels.opening import Data
+from intensor.memory import fitting_bytes, require_memory
 from intensor.model.model import Model
 from intensor.model.predictor import Predictor
 from intensor.model.remainder import Remainder
@@ -107,7 +114,14 @@ def fit(
     budget = Budget(options.solver.time_limit, before=journal.elapsed)
     cells, lengths = check_coords(coords, shape if labels is None else labels.shape)
     numbers = check_values(values, cells.shape[0], allow_negative=False)
+    check_not_tiny(numbers)
     weights = None if sample_weight is None else check_weights(sample_weight, numbers.size)
+    require_memory(
+        fitting_bytes(numbers.size, lengths, version=options.version),
+        f"a fit of {numbers.size} observations in a tensor of {sum(lengths)} indices",
+        advice="fit some of the observations, or solve from files with a radius of your own "
+        "(intensor.solve with a path and memory_limit)",
+    )
     samples = Samples(coords=cells, values=numbers, weights=weights, shape=lengths)
     if weights is not None and not weights.all():
         samples = samples.part(weights > 0.0)

@@ -13,6 +13,7 @@ import numpy as np
 
 from intensor.arrays import AnyArray, FloatArray, Shape
 from intensor.budget import Budget
+from intensor.checks import EXTREME
 from intensor.data.tree import Branch, Tree
 from intensor.fitting.fold import BOXED, Step
 from intensor.fitting.folds import Folds, open_folds
@@ -290,8 +291,10 @@ def _radii(folds: Folds, options: Options, scouting: bool) -> Iterator[float]:
     if folds.kriges:
         ratio = STRIDE
         if scouting:
-            yield SCOUT * radius
+            yield min(SCOUT * radius, EXTREME)
             return
     for _ in range(options.most_radii):
         yield radius
-        radius *= ratio
+        if radius >= EXTREME:
+            return
+        radius = min(radius * ratio, EXTREME)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,6 +14,7 @@ from intensor.arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape
 from intensor.checks import check_coords
 from intensor.errors import CoordinateError, DenseTooLargeError
 from intensor.kernels import cpu
+from intensor.memory import available_memory
 from intensor.problem.vertex import Vertices, mode_offsets, pack_vertices
 
 __all__ = ["Box", "Model", "build_model"]
@@ -104,7 +104,8 @@ class Model:
         Parameters
         ----------
         limit
-            Most bytes the array may take; by default half of the machine's memory.
+            Most bytes the array may take; by default it must fit twice into what is available,
+            since a box that covers nearly all of it is copied while it is added.
 
         Raises
         ------
@@ -117,11 +118,13 @@ class Model:
                 "predict the cells you need with model.predict(coords)"
             )
         needed = 8 * math.prod(self.shape)
-        allowed = _half_of_memory() if limit is None else limit
-        if needed > allowed:
+        available = available_memory() if limit is None else None
+        allowed = limit if available is None else available // 2
+        if allowed is not None and needed > allowed:
+            whence = "" if available is None else f" ({available:.3g} are available)"
             raise DenseTooLargeError(
                 f"the dense tensor of shape {self.shape} takes {Decimal(needed):.3g} bytes and "
-                f"at most {allowed:.3g} are allowed; predict the cells you need with "
+                f"at most {allowed:.3g} are allowed{whence}; predict the cells you need with "
                 "model.predict(coords), or raise the limit with to_dense(limit=...)"
             )
         dense = np.zeros(self.shape)
@@ -167,10 +170,3 @@ def _covers_nothing(flags: FlagArray, shape: Shape) -> AnyArray:
     starts = np.concatenate(([0], np.cumsum(shape)[:-1]))
     nothing: AnyArray = (np.maximum.reduceat(flags, starts, axis=1) == 0).any(axis=1)
     return nothing
-
-
-def _half_of_memory() -> int:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    except (AttributeError, ValueError, OSError):
-        return 2**32

@@ -38,6 +38,11 @@ class BranchOracle(DecomposedOracle):
         """Return the plan of a tree search."""
         return plan_branching(lengths)
 
+    @property
+    def _open_tables(self) -> int:
+        """A node has a table of its own."""
+        return SUBTREES + self._threads
+
     def search(self, hunt: Hunt) -> None:
         """Search one tree, or with more than three modes one for each pattern of the others."""
         if hunt.costs.ndim > 3:

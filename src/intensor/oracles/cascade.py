@@ -16,8 +16,9 @@ from numba.core.event import install_timer
 from intensor.arrays import FlagArray, FloatArray
 from intensor.budget import Budget
 from intensor.data.observations import Observations
-from intensor.errors import SettingError
+from intensor.errors import MemoryLimitError, SettingError
 from intensor.kernels.opening import Data, has_device
+from intensor.memory import require_memory
 from intensor.oracles.base import Answer, Goal, Oracle
 from intensor.oracles.branch_bound import BranchOracle
 from intensor.oracles.decomposed import DecomposedOracle
@@ -109,6 +110,15 @@ def exact_choices() -> tuple[str, ...]:
     return (*EXACT_CHOICES, *ORACLES)
 
 
+def _fits(oracle: DecomposedOracle) -> bool:
+    """Whether there is memory for the tables of a search."""
+    try:
+        require_memory(oracle.expected_bytes(), "an exact search", advice="")
+    except MemoryLimitError:
+        return False
+    return True
+
+
 def exact_oracle(
     choice: str,
     observations: Observations,
@@ -136,7 +146,7 @@ def exact_oracle(
         patience = PATIENCE if time_limit is None else time_limit
         own = [_own(name, observations, threads, device) for name in OWN_CHOICES]
         seconds, which = min((oracle.expected_seconds(), i) for i, oracle in enumerate(own))
-        if seconds <= patience:
+        if seconds <= patience and _fits(own[which]):
             return Limited(own[which], ALLOWANCE * (1.0 + seconds))
         choice = "highs" if patient else "off"
     if choice in OWN_CHOICES:
@@ -146,6 +156,11 @@ def exact_oracle(
                 f"exact={choice!r} cannot search a tensor of shape {observations.shape}; "
                 "use exact='auto'"
             )
+        require_memory(
+            oracle.expected_bytes(),
+            f"exact={choice!r} for a tensor of shape {observations.shape}",
+            advice="use exact='auto', which does without where it must, or exact='off'",
+        )
         return oracle
     if choice == "off":
         return NoSearch(observations)

@@ -152,6 +152,18 @@ class DecomposedOracle(ABC):
         plan = self.plan(tuple([*lengths, 1] if len(lengths) == 1 else lengths))
         return plan.seconds / self._parallel
 
+    def expected_bytes(self) -> int:
+        """Return about how much memory a call takes at most."""
+        lengths = sorted(self._observations.shape, reverse=True)
+        plan = self.plan(tuple([*lengths, 1] if len(lengths) == 1 else lengths))
+        slabs = lengths[OUTER] if len(lengths) > OUTER else 1
+        return 8 * (2 * math.prod(lengths) + plan.entries * (slabs + self._open_tables))
+
+    @property
+    def _open_tables(self) -> int:
+        """How many tables are open at a time beside those of the slabs."""
+        return self._threads
+
     @property
     def _parallel(self) -> int:
         """By what the time of a plan is divided."""

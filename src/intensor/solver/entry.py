@@ -93,8 +93,9 @@ def solve(
         "auto" for the device where there is one and the data is large enough to gain from it.
         Arrays that lie on a device are left there; coordinates may then be a sequence of p arrays.
     memory_limit
-        Bytes that a solve from files may use, as a number or like "4 GiB"; by default a quarter of
-        what the machine has.
+        Bytes that the solve may use, as a number or like "4 GiB". From files, cells are then cut
+        into shards that fit, by default into a quarter of what the machine has; data in memory is
+        refused when it would take more, by default more than is available.
     client
         A ``distributed.Client``: cells are spread over the workers of its cluster. Coordinates may
         then also be a Dask DataFrame, with ``values`` the name of a column; a path must be one
@@ -117,6 +118,11 @@ def solve(
     resume
         Go on from the checkpoint if there is one, as the same run: data and settings must be the
         same, but for limits, threads, device and callback. Time spent before counts.
+
+    Raises
+    ------
+    MemoryLimitError
+        When the data would not fit, before any work is done.
 
     Returns
     -------
@@ -177,6 +183,7 @@ def solve(
         sample_weight=sample_weight,
         memory_limit=memory_limit,
         client=client,
+        version=version,
     )
     keeper = KEEPS_NOTHING
     if file is not None:

@@ -14,6 +14,7 @@ from intensor.arrays import Shape
 from intensor.checks import (
     check_coords,
     check_memory,
+    check_not_tiny,
     check_shape,
     check_values,
     warn_above_radius,
@@ -23,10 +24,18 @@ from intensor.data.observations import observe
 from intensor.errors import CoordinateError, SettingError
 from intensor.kernels.opening import Data, on_device, wants_device
 from intensor.kernels.shards.cells import ShardedObservations
+from intensor.memory import collapsing_bytes, require_memory, solving_bytes
 from intensor.solver.settings import Settings
 from intensor.threads import Workers
 
 __all__ = ["collect"]
+
+ELSEWHERE = (
+    "solve from Parquet files (coords a path, with memory_limit), spread the cells over a cluster "
+    "(client) or use a CUDA device (device)"
+)
+"""What to do with data that is too large for memory."""
+FEWER = "give modes fewer indices, or leave out observations"
 
 
 def collect(
@@ -39,6 +48,7 @@ def collect(
     sample_weight: ArrayLike | None,
     memory_limit: int | str | None,
     client: Any,
+    version: int | str = "fast",
 ) -> Data:
     """Collapse observations into cells where they are; warn of values above the radius.
 
@@ -64,12 +74,24 @@ def collect(
         data = observe_on_device(coords, values, **words)
         numbers = data.means
     else:
+        limit = None if memory_limit is None else check_memory(memory_limit)
+        size: tuple[int, ...] = tuple(getattr(coords, "shape", ()))
+        if len(size) == 2:
+            copied = getattr(coords, "dtype", None) != np.int64
+            needed = collapsing_bytes(size[0], size[1], copied=copied)
+            what = f"collapsing {size[0]} observations of {size[1]} modes"
+            require_memory(needed, what, advice=ELSEWHERE, limit=limit)
         workers = Workers(settings.threads)
         try:
             data = observe(coords, values, sample_weight=sample_weight, workers=workers, **words)
         finally:
             workers.close()
+        needed = solving_bytes(data.n_cells, data.shape, version=version)
+        what = f"a solve of {data.n_cells} cells in a tensor of {sum(data.shape)} indices"
+        advice = ELSEWHERE if data.n_cells > sum(data.shape) else FEWER
+        require_memory(needed, what, advice=advice, limit=limit)
         numbers = np.asarray(values, dtype=np.float64)
+        check_not_tiny(numbers)
         if sample_weight is not None:
             numbers = numbers[np.asarray(sample_weight) > 0]
     warn_above_radius(abs(numbers) if settings.signed else numbers, settings.radius)

@@ -1,0 +1,47 @@
+"""Golden results: models of every format version, and solves of seeded problems.
+
+They change only on purpose: see ``golden_cases``.
+"""
+
+import json
+
+import numpy as np
+import pytest
+
+import intensor
+from golden_cases import FOLDER, MODEL_SHAPE, SOLVE_CASES, SOLVES, every_cell, solve_case
+from intensor.fitting.packing import VERSION
+
+MODELS = sorted(path.stem for path in FOLDER.glob("model-*.npz"))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_of_every_version_predict_what_they_did(name):
+    fit = intensor.load(FOLDER / f"{name}.npz")
+    expected = json.loads((FOLDER / f"{name}.json").read_text())
+    predicted = fit.predict(every_cell(MODEL_SHAPE), unseen="mean")
+    np.testing.assert_allclose(predicted, expected["predicted"], rtol=1e-12, atol=1e-14)
+    assert (fit.objective, fit.bound) == (expected["objective"], expected["bound"])
+    assert (len(fit.model), fit.status.name) == (expected["boxes"], expected["status"])
+
+
+def test_there_is_a_model_of_every_version():
+    found = set()
+    for name in MODELS:
+        with np.load(FOLDER / f"{name}.npz") as file:
+            found.add(json.loads(file["header"].tobytes())["format_version"])
+    assert found == set(range(1, VERSION + 1))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", SOLVE_CASES)
+def test_solves_give_what_they_did(name, threads):
+    if threads == 2 and not name.startswith("fast"):
+        pytest.skip("versions 0-10 have no threads")
+    expected = json.loads(SOLVES.read_text())[name]
+    found = solve_case(name, threads=threads)
+    assert found["status"] == expected["status"]
+    assert found["vertices"] == expected["vertices"]
+    np.testing.assert_allclose(found["weights"], expected["weights"], rtol=1e-12, atol=1e-14)
+    assert found["objective"] == pytest.approx(expected["objective"], rel=1e-12, abs=1e-15)
+    assert found["bound"] == pytest.approx(expected["bound"], rel=1e-12, abs=1e-15)

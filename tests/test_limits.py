@@ -1,0 +1,178 @@
+"""The ends of what is possible: each works with a right certificate, or is refused in words."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import intensor
+from intensor import errors
+from intensor.budget import Budget
+from intensor.kernels.opening import open_cells
+from intensor.kernels.threads import Workers
+from intensor.oracles import plan
+from intensor.solver import pricing
+from intensor.solver.gram_set import GramSet
+
+VERSIONS = ["fast", 0, 8]
+RNG = np.random.default_rng(0)
+COORDS = np.stack([RNG.integers(0, length, 40) for length in (5, 4, 3)], axis=1)
+VALUES = RNG.random(40)
+
+
+def case(coords=COORDS, values=VALUES, **words):
+    return np.asarray(coords), np.asarray(values, dtype=float), {"radius": 1.0, **words}
+
+
+def many_modes(length):
+    coords, values = RNG.integers(0, length, (60, 64)), RNG.random(60)
+    return case(coords, values, shape=(length,) * 64, exact="off", max_iterations=5)
+
+
+WORKS = {
+    "one observation": case([[0, 0, 0]], [0.5]),
+    "one in a larger tensor": case([[1, 2, 1]], [0.5], shape=(3, 4, 2)),
+    "one mode": case(np.arange(6)[:, None], np.arange(6) / 6.0),
+    "one mode, one observation": case([[0]], [1.0]),
+    "a mode of length 1": case(COORDS * [1, 0, 1], VALUES, shape=(5, 1, 3)),
+    "one cell": case(COORDS * 0, VALUES),
+    "all equal": case(values=np.full(40, 1 / 3)),
+    "all zero": case(values=np.zeros(40)),
+    "radius far too small": case(radius=1e-70),
+    "radius small": case(radius=1e-10),
+    "radius huge": case(radius=1e30),
+    "radius as large as may be": case(radius=1e70),
+    "values tiny": case(values=VALUES * 1e-69, radius=1e-69),
+    "values tiny beside the radius": case(values=VALUES * 1e-69, radius=1.0),
+    "values huge": case(values=VALUES * 1e70, radius=1e70),
+    "values of all sizes": case(values=10.0 ** np.linspace(-300, 69, 40), radius=1e69),
+    "subnormal values": case(values=np.where(np.arange(40) < 9, 5e-324, VALUES)),
+    "64 modes of 2": many_modes(2),
+    "64 modes of 3": many_modes(3),
+    "many repeats": case(np.zeros((100_000, 3), dtype=int), RNG.random(100_000)),
+    "weights of all sizes": case(sample_weight=10.0 ** np.linspace(-300, 0, 40)),
+    "weights that vanish": case(sample_weight=np.r_[1e-320, 1e70, np.ones(38)]),
+    "weights subnormal": case(sample_weight=np.r_[1e-310, np.full(39, 3e-310)]),
+    "weights huge": case(sample_weight=np.r_[2e69, np.full(39, 1e70)]),
+    "a long mode": case(
+        np.stack([RNG.integers(0, 10**6, 300), RNG.integers(0, 5, 300)], axis=1),
+        RNG.random(300),
+        shape=(10**6, 5),
+        exact="off",
+        max_iterations=4,
+    ),
+}
+REFUSED = {
+    "radius 1e-300": (case(radius=1e-300), errors.RadiusError, "1e-70 to 1e[+]70.*rescale"),
+    "radius 1e300": (case(radius=1e300), errors.RadiusError, "1e-70 to 1e[+]70.*rescale"),
+    "values 1e300": (case(values=VALUES * 1e300), errors.ValuesError, "at most 1e[+]70.*rescale"),
+    "values 1e-300": (case(values=VALUES * 1e-300), errors.ValuesError, "least 1e-70.*rescale"),
+    "values subnormal": (case(values=VALUES * 1e-310), errors.ValuesError, "squared.*rescale"),
+    "weights 1e300": (
+        case(sample_weight=np.full(40, 1e300)),
+        errors.ValuesError,
+        "at most 1e[+]70.*rescale",
+    ),
+    "weights all 0": (case(sample_weight=np.zeros(40)), errors.EmptyDataError, "no observation"),
+    "too many indices": (case(shape=(2**31, 4, 3)), errors.ShapeError, "encode large labels"),
+}
+
+
+@pytest.fixture(autouse=True)
+def strict_arithmetic():
+    """Overflow and NaN are errors, but for values above the radius there is nothing to warn of."""
+    with np.errstate(over="raise", invalid="raise", divide="raise"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.RadiusWarning)
+        yield
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", WORKS)
+def test_the_certificate_is_right(name, version):
+    coords, values, words = WORKS[name]
+    weights = words.get("sample_weight")
+    result = intensor.solve(coords, values, version=version, **{"max_iterations": 40, **words})
+    report = intensor.verify(result, coords, values, sample_weight=weights, effort=1e7)
+    assert report.ok, str(report)
+    assert np.isfinite([result.objective, result.bound, result.gap]).all()
+    assert np.isfinite([row[4:6] for row in result.trace]).all()
+    assert result.bound <= result.objective * (1 + 1e-9) + 1e-28 * float(np.max(values)) ** 2
+    predicted = result.model.predict(coords)
+    assert ((predicted >= 0.0) & (predicted <= words["radius"] * (1 + 1e-9))).all()
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_estimators_fit_save_and_predict(name, tmp_path):
+    coords, values, words = WORKS[name]
+    completer = intensor.TensorCompleter(
+        shape=words.get("shape"), max_iterations=5, time_limit=2, remainder="none"
+    )
+    fit = completer.fit(coords, values, sample_weight=words.get("sample_weight")).fit_
+    predicted = fit.predict(coords)
+    assert np.isfinite(predicted).all()
+    assert (predicted >= 0.0).all()
+    assert np.isfinite([fit.objective, fit.bound]).all()
+    fit.save(tmp_path / "model.npz")
+    assert intensor.load(tmp_path / "model.npz").predict(coords).tobytes() == predicted.tobytes()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", REFUSED)
+def test_the_rest_is_refused_in_words(name, version):
+    (coords, values, words), error, match = REFUSED[name]
+    with pytest.raises(error, match=match):
+        intensor.solve(coords, values, version=version, **words)
+
+
+@pytest.mark.parametrize("name", [name for name in REFUSED if not name.startswith("radius")])
+def test_estimators_refuse_the_same(name):
+    (coords, values, words), error, match = REFUSED[name]
+    completer = intensor.TensorCompleter(shape=words.get("shape"))
+    with pytest.raises(error, match=match):
+        completer.fit(coords, values, sample_weight=words.get("sample_weight"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", VERSIONS)
+def test_ten_million_indices(version):
+    rng = np.random.default_rng(1)
+    coords, values = rng.integers(0, 5 * 10**6, (3000, 2)), rng.random(3000)
+    shape = (5 * 10**6, 5 * 10**6)
+    words = {"shape": shape, "radius": 1.0, "version": version, "time_limit": 5}
+    result = intensor.solve(coords, values, **words)
+    assert intensor.verify(result, coords, values).ok
+    assert result.objective < float((values**2).mean())
+
+
+def test_no_blocks_are_made_for_what_cannot_be_searched(monkeypatch):
+    """There were millions of them for long modes, which took longer than the time limit."""
+    monkeypatch.setattr(plan, "_blocks", None)
+    for make in (plan.plan_enumeration, plan.plan_branching):
+        assert make((5 * 10**6, 5 * 10**6)).seconds == np.inf
+
+
+def test_sweeps_over_long_modes_end_with_the_budget(monkeypatch):
+    """One sweep at a time where a sweep takes long; all in one call elsewhere, with one result."""
+    data = intensor.planted((6, 6, 6), 150, noise=0.1)
+    observations = intensor.data.observations.observe(data.coords, data.values, shape=data.shape)
+
+    def propose(budget):
+        cells = open_cells(observations, 1.0, Workers(1))
+        sweeps = []
+        descend = cells.descend
+        monkeypatch.setattr(
+            cells, "descend", lambda *a, **k: sweeps.append(a[2]) or descend(*a, **k)
+        )
+        looking = pricing.Pricing(np.random.default_rng(0))
+        found = looking.propose(GramSet(cells), pricing.Effort(1, 64, 60, 64), budget)
+        return found, sweeps
+
+    whole, sweeps = propose(Budget())
+    assert sweeps == [60]
+    monkeypatch.setattr(pricing, "LONG", 1)
+    found, sweeps = propose(Budget())
+    assert set(sweeps) == {1}
+    assert 2 <= len(sweeps) < 60
+    assert found.best == whole.best
+    np.testing.assert_array_equal(found.flags, whole.flags)
+    assert propose(Budget(0.0))[1] == [1]
