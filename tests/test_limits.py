@@ -9,10 +9,10 @@ import intensor
 from intensor import errors
 from intensor.budget import Budget
 from intensor.kernels.opening import open_cells
-from intensor.kernels.threads import Workers
 from intensor.oracles import plan
 from intensor.solver import pricing
 from intensor.solver.gram_set import GramSet
+from intensor.threads import Workers
 
 VERSIONS = ["fast", 0, 8]
 RNG = np.random.default_rng(0)

@@ -13,8 +13,8 @@ import pytest
 import intensor
 from intensor.data.observations import observe, standard_order
 from intensor.kernels.cpu_cells import CpuCells
-from intensor.kernels.threads import one_blas_thread
 from intensor.solver import master
+from intensor.threads import one_blas_thread
 
 CASES = {
     "fast": {"rtol": 1e-4},
