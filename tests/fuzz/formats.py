@@ -180,6 +180,58 @@ def read_model(path: Path) -> None:
     path.with_name("again.npz").unlink()
 
 
+RUNS = ("fast", 3)
+"""Versions of the runs that checkpoints are made of."""
+
+
+def run_of(path: Path, version: int | str, *, rounds: int, resume: bool) -> intensor.Result:
+    """Solve a small problem for some rounds, with a checkpoint."""
+    data = intensor.planted((3, 4, 2), 20, noise=0.3)
+    return intensor.solve(
+        data.coords,
+        data.values,
+        shape=data.shape,
+        radius=1.0,
+        version=version,
+        tol=1e-9,
+        rtol=0.0,
+        exact="off",
+        threads=1,
+        max_iterations=rounds,
+        time_limit=5.0,
+        checkpoint=path,
+        resume=resume,
+    )
+
+
+def checkpoint_seeds() -> list[bytes]:
+    """Return checkpoints of solves on their way."""
+    return [
+        seeds.written(lambda path, v=v, n=n: run_of(path, v, rounds=n, resume=False), ".npz")
+        for v in RUNS
+        for n in (1, 3)
+    ]
+
+
+def read_checkpoint(path: Path) -> None:
+    """Go on for some rounds from a checkpoint: what it says of the iterate must hold."""
+    blob = path.read_bytes()
+    problems = []
+    for version in RUNS:
+        path.write_bytes(blob)
+        try:
+            result = run_of(path, version, rounds=5, resume=True)
+        except IntensorError as problem:
+            problems.append(problem)
+            continue
+        data = intensor.planted((3, 4, 2), 20, noise=0.3)
+        checks = intensor.verify(result, data.coords, data.values).checks
+        # a forged bound is for verify to find; the model and its error must be true
+        assert all(check.passed for check in checks if check.name not in ("bound", "status"))
+    if len(problems) == len(RUNS):
+        raise problems[0]
+
+
 class RefusedError(Exception):
     """The command line said in one sentence what is wrong."""
 
@@ -320,6 +372,14 @@ FORMATS = {
             crafted=crafted_models,
             mutators=archives.MODELS,
             read=read_model,
+        ),
+        Format(
+            name="checkpoint",
+            file="run.npz",
+            seeds=checkpoint_seeds,
+            crafted=archives.crafted_archives,
+            mutators=archives.MODELS,
+            read=read_checkpoint,
         ),
         Format(
             name="info",

@@ -13,7 +13,7 @@ import pytest
 from fuzz.formats import FORMATS, made
 from fuzz.pool import Worker, run_cases, tally
 
-SLICE = {"fit": 60, "predict": 90, "info": 120}
+SLICE = {"fit": 60, "predict": 90, "info": 120, "checkpoint": 120}
 """Cases by default, where they take longer than those of a reader."""
 PLAIN = 180
 BATCH = 200
