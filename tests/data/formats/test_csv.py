@@ -149,6 +149,10 @@ def test_gzip_is_unpacked(put):
         read_table(put(PLAIN, "data.csv.gz"), value="rating")
     with pytest.raises(FileFormatError, match="cannot be unpacked"):
         read_table(put(gzip.compress(PLAIN * 100)[:-20], "data.csv.gz"), value="rating")
+    damaged = bytearray(gzip.compress(PLAIN * 100))
+    damaged[11:14] = b"\xff\xff\xff"  # where the codes are said
+    with pytest.raises(FileFormatError, match="cannot be unpacked"):
+        read_table(put(bytes(damaged), "data.csv.gz"))
 
 
 def test_line_ends_marks_and_quotes(put):

@@ -37,8 +37,6 @@ def rows(path: Any, delimiter: str) -> Iterator[tuple[int, list[str]]]:
                 start = reader.line_num + 1
         except csv.Error as problem:
             raise FileFormatError(at_line(path, start, f"cannot be read ({problem})")) from None
-        except (EOFError, OSError, zlib.error, gzip.BadGzipFile) as problem:
-            raise FileFormatError(f"{path}: cannot be unpacked ({problem})") from None
 
 
 def read_header(path: Any, delimiter: str | None) -> tuple[list[str], int, str]:
@@ -85,15 +83,13 @@ def _first_row(path: Any, delimiter: str) -> tuple[list[str], int, str]:
                     return [field.strip() for field in fields], reader.line_num + within, delimiter
         except csv.Error as problem:
             raise FileFormatError(at_line(path, 1, f"cannot be read ({problem})")) from None
-        except (EOFError, OSError, zlib.error, gzip.BadGzipFile) as problem:
-            raise FileFormatError(f"{path}: cannot be unpacked ({problem})") from None
     raise EmptyDataError(f"{path}: is empty")
 
 
 def _lines(path: Any, file: BinaryIO) -> Iterator[str]:
     """Yield lines as text, or say which is not UTF-8, not text, or far too long."""
     number = 0
-    while line := file.readline(LONGEST_LINE):
+    while line := _line(path, file):
         number += 1
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
@@ -108,3 +104,11 @@ def _lines(path: Any, file: BinaryIO) -> Iterator[str]:
             raise FileFormatError(
                 at_line(path, number, f"is not UTF-8 (byte 0x{byte:02x}); save it as UTF-8")
             ) from None
+
+
+def _line(path: Any, file: BinaryIO) -> bytes:
+    """Read a line, as much of it as a line may have."""
+    try:
+        return file.readline(LONGEST_LINE)
+    except (EOFError, OSError, zlib.error, gzip.BadGzipFile) as problem:
+        raise FileFormatError(f"{path}: cannot be unpacked ({problem})") from None
