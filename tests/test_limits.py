@@ -14,7 +14,7 @@ from intensor.solver import pricing
 from intensor.solver.gram_set import GramSet
 from intensor.threads import Workers
 
-VERSIONS = ["fast", 0, 8]
+VERSIONS = ["fast", 4, 8]
 RNG = np.random.default_rng(0)
 COORDS = np.stack([RNG.integers(0, length, 40) for length in (5, 4, 3)], axis=1)
 VALUES = RNG.random(40)
