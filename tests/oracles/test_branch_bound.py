@@ -124,6 +124,7 @@ def test_the_most_promising_subtrees_come_first(subtrees, monkeypatch):
 # --- time and long modes
 
 
+@pytest.mark.needs_jit
 def test_more_time_proves_more():
     cells, costs = full((70, 70))
     bounds = []

@@ -356,6 +356,7 @@ def pieces_of(monkeypatch):
         (BranchOracle, (7, 7, 6, 6)),
     ],
 )
+@pytest.mark.needs_jit
 def test_threads_do_not_change_a_bit(oracle, shape, monkeypatch):
     counts = pieces_of(monkeypatch)
     cells, costs = problem(shape, 5)
@@ -444,6 +445,7 @@ LONG = [(BranchOracle, (70, 70)), (EnumerationOracle, (26, 26, 26)), (Enumeratio
 
 
 @pytest.mark.parametrize(("oracle", "shape"), LONG)
+@pytest.mark.needs_jit
 def test_a_time_limit_is_kept(oracle, shape):
     cells, costs = problem(shape)
     exact = oracle(cells)
@@ -457,6 +459,7 @@ def test_a_time_limit_is_kept(oracle, shape):
 
 
 @pytest.mark.parametrize(("oracle", "shape"), LONG[:2])
+@pytest.mark.needs_jit
 def test_an_interrupt_from_another_thread_stops_a_call(oracle, shape):
     cells, costs = problem(shape)
     budget = Budget(20.0)
