@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -72,9 +72,25 @@ class Workers:
                 work(piece)
             return
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.threads)
-        for done in [self._pool.submit(work, piece) for piece in range(count)]:
-            done.result()
+            self._pool = ThreadPoolExecutor(self.threads - 1)
+        pieces, lock = iter(range(count)), threading.Lock()
+
+        def take_turns() -> None:
+            while True:
+                with lock:
+                    piece = next(pieces, None)
+                if piece is None:
+                    return
+                work(piece)
+
+        # The caller takes its turns too: handing over every piece costs more than some take.
+        others = [self._pool.submit(take_turns) for _ in range(min(self.threads, count) - 1)]
+        try:
+            take_turns()
+        finally:
+            wait(others)
+        for other in others:
+            other.result()
 
     def close(self) -> None:
         """Let the threads go."""

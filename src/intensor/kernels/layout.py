@@ -9,6 +9,7 @@ import numpy as np
 
 from intensor.arrays import AnyArray, Shape
 from intensor.problem.vertex import mode_offsets
+from intensor.threads import Workers
 
 __all__ = ["cell_matrix", "position_type", "positions"]
 
@@ -26,16 +27,27 @@ def position_type(shape: Shape) -> np.dtype[Any]:
     return np.min_scalar_type(sum(shape) - 1)
 
 
-def positions(coords: Sequence[AnyArray], shape: Shape) -> AnyArray:
+def positions(
+    coords: Sequence[AnyArray],
+    shape: Shape,
+    order: AnyArray | None = None,
+    workers: Workers | None = None,
+) -> AnyArray:
     """Return (u, p) positions in flags and lanes, in the smallest unsigned type.
 
     Parameters
     ----------
     coords
         One array of u indices per mode.
+    order
+        (u,) which cell comes when; as they are by default.
     """
     offsets = mode_offsets(shape)
     rows = np.empty((coords[0].shape[0], len(shape)), dtype=position_type(shape))
-    for mode, column in enumerate(coords):
+
+    def write(mode: int) -> None:
+        column = coords[mode] if order is None else coords[mode][order]
         np.add(column, offsets[mode], out=rows[:, mode], casting="unsafe")
+
+    (Workers(1) if workers is None else workers).run(write, len(shape))
     return rows

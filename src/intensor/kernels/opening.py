@@ -71,7 +71,7 @@ def open_cells(data: Data, radius: float, workers: Workers, device: str = "cpu")
     if isinstance(data, Observations) and device in BACKENDS:
         return BACKENDS[device](data, radius, workers)
     if isinstance(data, Observations) and not wants_device(device, data.n):
-        return CpuCells(pack_cells(data, radius), workers)
+        return CpuCells(pack_cells(data, radius, workers), workers)
     if isinstance(data, ShardedObservations):
         return ShardedCells(data, radius, workers)
     from intensor.kernels.cuda.cells import CudaCells  # noqa: PLC0415  (imports numba.cuda)

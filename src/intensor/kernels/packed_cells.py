@@ -10,6 +10,7 @@ from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape, WordArray
 from intensor.data.observations import Observations
 from intensor.kernels.layout import positions
 from intensor.problem.vertex import mode_offsets
+from intensor.threads import Workers
 
 __all__ = ["PackedCells", "count_planes", "distinct", "pack_cells", "pack_sample"]
 
@@ -82,14 +83,16 @@ class PackedCells:
         return replace(packed, order=self.order[chosen])
 
 
-def pack_cells(observations: Observations, radius: float) -> PackedCells:
+def pack_cells(
+    observations: Observations, radius: float, workers: Workers | None = None
+) -> PackedCells:
     """Lay the observed cells out for the fast kernels, in units of the radius."""
     order = np.argsort(observations.counts.max() - observations.counts, kind="stable")
     order = order.astype(np.min_scalar_type(observations.n_cells))
     counts = observations.counts[order]
     return PackedCells(
         shape=observations.shape,
-        rows=positions(tuple(column[order] for column in observations.coords), observations.shape),
+        rows=positions(observations.coords, observations.shape, order, workers),
         offsets=mode_offsets(observations.shape),
         targets=observations.means[order] / radius,
         shares=observations.cell_shares()[order],
