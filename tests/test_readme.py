@@ -14,6 +14,7 @@ def text():
     return README.read_text()
 
 
+@pytest.mark.needs_jit
 def test_the_session_runs(text):
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)

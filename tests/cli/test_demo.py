@@ -17,6 +17,7 @@ def shown(tmp_path_factory):
     return code, json.loads(text.getvalue()), (folder / "page.html").read_text()
 
 
+@pytest.mark.needs_jit
 def test_it_beats_the_means(shown):
     code, figures, _ = shown
     assert code == 0
@@ -28,6 +29,7 @@ def test_it_beats_the_means(shown):
     assert figures["n"] + figures["held_out"] == 3864
 
 
+@pytest.mark.needs_jit
 def test_the_page_has_labels_and_figures(shown):
     _, figures, page = shown
     assert "flights from New York" in page
@@ -40,6 +42,7 @@ def test_the_page_has_labels_and_figures(shown):
         assert word in page
 
 
+@pytest.mark.needs_jit
 def test_what_it_says(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["demo"]) == 0
@@ -61,6 +64,7 @@ def test_what_it_says(tmp_path, monkeypatch, capsys):
     assert main(["demo", "--quiet"]) == 0
 
 
+@pytest.mark.needs_jit
 def test_files_of_others_are_kept(tmp_path, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "report.html").write_text("<p>my own</p>")

@@ -282,6 +282,7 @@ def test_data_of_another_form_are_refused():
         render(made, coords, values[:-1])
 
 
+@pytest.mark.needs_jit
 def test_a_million_observations_stay_small():
     made, _, _ = make_fit(shape=(40, 300, 50), n=2000, labels=_wide())
     rng = np.random.default_rng(1)
