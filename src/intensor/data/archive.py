@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import tokenize
 import warnings
 import zipfile
@@ -69,14 +70,17 @@ def read_archive(
     def read(archive: zipfile.ZipFile) -> dict[str, AnyArray]:
         infos = _infos(archive)
         wanted = list(infos) if names is None else [name for name in names if name in infos]
-        claimed, room = sum(infos[name].file_size for name in wanted), room_of(path)
+        for name in wanted:
+            _check_method(infos[name], name, METHODS if packed else METHODS[:1])
+        claimed = sum(infos[name].file_size for name in wanted)
+        room = room_of(path) if packed else os.path.getsize(path)
+        if claimed > room and not packed:
+            raise FileFormatError(f"claims {claimed} bytes, more than it has; it is damaged")
         if claimed > room:
             raise FileFormatError(
                 f"claims to unpack to {claimed} bytes; expected at most {room} from a file of its "
                 "size (save it without compression, or as a list of cells)"
             )
-        for name in wanted:
-            _check_method(infos[name], name, METHODS if packed else METHODS[:1])
         return {name: _read_entry(archive, infos[name], name) for name in wanted}
 
     return _guarded(path, read)

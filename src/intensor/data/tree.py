@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import json
 import math
-import zipfile
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from intensor.arrays import AnyArray, FlagArray
-from intensor.data.archive import BROKEN, read_archive
+from intensor.data.archive import read_archive
 from intensor.data.atomic import atomic_write
 from intensor.errors import CheckpointError, FileFormatError
 
@@ -62,8 +60,7 @@ def read_tree(path: Any, expected: str) -> Branch:
         When the file is damaged, or something else.
     """
     try:
-        _check_sizes(path)
-        entries = read_archive(path)
+        entries = read_archive(path, packed=False)
     except FileFormatError as problem:
         raise CheckpointError(f"{problem}; {REMEDY}") from None
     header = entries.pop(HEADER, None)
@@ -184,23 +181,6 @@ class Branch:
         if not isinstance(found, kind) or (isinstance(found, bool) and kind is not bool):
             raise self.damaged(f"{name!r} is {str(found)[:60]!r}")
         return found
-
-
-def _check_sizes(path: Any) -> None:
-    """Refuse an archive whose entries are compressed or claim more than the file has."""
-    try:
-        total = Path(path).stat().st_size
-        with zipfile.ZipFile(Path(path)) as archive:
-            infos = archive.infolist()
-    except BROKEN as problem:
-        raise FileFormatError(
-            f"{path}: cannot be read as a checkpoint, it is truncated, damaged or something else "
-            f"({' '.join(str(problem).split())[:200] or type(problem).__name__})"
-        ) from problem
-    if any(info.compress_type != zipfile.ZIP_STORED for info in infos):
-        raise FileFormatError(f"{path}: is no checkpoint of intensor (it is compressed)")
-    if sum(info.file_size for info in infos) > total:
-        raise FileFormatError(f"{path}: claims to hold more than it has; it is damaged")
 
 
 def _as_json(value: Any, place: str, arrays: dict[str, AnyArray]) -> Any:
