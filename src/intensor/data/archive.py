@@ -22,6 +22,8 @@ __all__ = ["BROKEN", "list_entries", "read_archive"]
 
 T = TypeVar("T")
 
+ARCHIVE = "a NumPy archive (.npz)"
+
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """What NumPy writes. Others are unpacked without a limit by the library, however little is read."""
 BROKEN = (
@@ -47,7 +49,7 @@ def list_entries(path: Any) -> list[str]:
 
 
 def read_archive(
-    path: Any, names: list[str] | None = None, *, packed: bool = True
+    path: Any, names: list[str] | None = None, *, packed: bool = True, kind: str = ARCHIVE
 ) -> dict[str, AnyArray]:
     """Return arrays of an archive by name, all of them by default.
 
@@ -60,6 +62,8 @@ def read_archive(
         Of the arrays to read; those that are not there are left out.
     packed
         Whether entries may be compressed.
+    kind
+        What the file is expected to be, for messages.
 
     Raises
     ------
@@ -83,10 +87,10 @@ def read_archive(
             )
         return {name: _read_entry(archive, infos[name], name) for name in wanted}
 
-    return _guarded(path, read)
+    return _guarded(path, read, kind)
 
 
-def _guarded(path: Any, read: Callable[[zipfile.ZipFile], T]) -> T:
+def _guarded(path: Any, read: Callable[[zipfile.ZipFile], T], kind: str = ARCHIVE) -> T:
     try:
         with zipfile.ZipFile(Path(path)) as archive:
             return read(archive)
@@ -94,7 +98,7 @@ def _guarded(path: Any, read: Callable[[zipfile.ZipFile], T]) -> T:
         raise FileFormatError(f"{path}: {problem}") from None
     except BROKEN as problem:
         raise FileFormatError(
-            f"{path}: cannot be read as a NumPy archive (.npz), it is truncated, damaged or "
+            f"{path}: cannot be read as {kind}, it is truncated, damaged or "
             f"something else ({_one_line(problem)})"
         ) from problem
 

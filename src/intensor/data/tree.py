@@ -60,7 +60,7 @@ def read_tree(path: Any, expected: str) -> Branch:
         When the file is damaged, or something else.
     """
     try:
-        entries = read_archive(path, packed=False)
+        entries = read_archive(path, packed=False, kind="a checkpoint")
     except FileFormatError as problem:
         raise CheckpointError(f"{problem}; {REMEDY}") from None
     header = entries.pop(HEADER, None)
