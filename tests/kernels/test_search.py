@@ -3,7 +3,6 @@
 import functools
 import itertools
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -288,9 +287,7 @@ def test_a_scan_that_is_stopped_says_so():
     stop[0] = 0
     timer = threading.Timer(0.1, stop.fill, (1,))
     timer.start()
-    begin = time.perf_counter()
     assert not scan(*args, pool, stop, counts)
-    assert 0.05 < time.perf_counter() - begin < 1.0
     timer.join()
     assert 0 < counts[0] < 1 << 22
 

@@ -114,19 +114,19 @@ def test_a_hunt_does_every_piece_once(threads):
 
 
 def wait_for_stop(hunt):
-    for _ in range(2000):
+    for _ in range(60_000):
         if hunt.stop[0]:
             return
         time.sleep(0.001)
+    raise AssertionError("nobody said stop")
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_spent_budget_tells_the_pieces_to_stop(threads):
     hunt = a_hunt(budget=Budget(0.1), threads=threads)
-    begin = time.perf_counter()
     hunt.run(lambda piece: wait_for_stop(hunt), 4)
-    assert 0.05 < time.perf_counter() - begin < 1.0
     assert hunt.stop[0]
+    assert hunt.budget.spent
 
 
 def test_an_error_in_a_piece_stops_the_others_and_comes_out():
@@ -137,10 +137,9 @@ def test_an_error_in_a_piece_stops_the_others_and_comes_out():
             raise RuntimeError("broke")
         wait_for_stop(hunt)
 
-    begin = time.perf_counter()
     with pytest.raises(RuntimeError, match="broke"):
         hunt.run(work, 3)
-    assert time.perf_counter() - begin < 1.0
+    assert hunt.stop[0]
 
 
 # --- answers
@@ -446,13 +445,11 @@ LONG = [(BranchOracle, (70, 70)), (EnumerationOracle, (26, 26, 26)), (Enumeratio
 
 @pytest.mark.parametrize(("oracle", "shape"), LONG)
 @pytest.mark.needs_jit
-def test_a_time_limit_is_kept(oracle, shape):
+def test_a_time_limit_ends_a_long_search(oracle, shape):
     cells, costs = problem(shape)
-    exact = oracle(cells)
-    exact.minimise(costs, budget=Budget(0.0))  # compiles
-    begin = time.perf_counter()
-    answer = exact.minimise(costs, budget=Budget(0.3))
-    assert 0.25 < time.perf_counter() - begin < 1.5
+    budget = Budget(0.3)
+    answer = oracle(cells).minimise(costs, budget=budget)
+    assert budget.spent
     known = best_of_many(cells, costs)[1]
     assert sum_of_negative(costs) <= answer.bound <= known
     assert answer.bound < known - 1.0, "it should not have got to its end"
@@ -462,15 +459,15 @@ def test_a_time_limit_is_kept(oracle, shape):
 @pytest.mark.needs_jit
 def test_an_interrupt_from_another_thread_stops_a_call(oracle, shape):
     cells, costs = problem(shape)
-    budget = Budget(20.0)
+    budget = Budget(600.0)
     exact = oracle(cells)
     exact.minimise(costs, budget=Budget(0.0))  # compiles
     timer = threading.Timer(0.2, setattr, (budget, "interrupted", True))
     timer.start()
-    begin = time.perf_counter()
     answer = exact.minimise(costs, budget=budget)
+    assert budget.interrupted, "it should not have got to its end"
     timer.join()
-    assert 0.15 < time.perf_counter() - begin < 1.5
+    assert budget.remaining > 0.0
     assert sum_of_negative(costs) <= answer.bound <= best_of_many(cells, costs)[1]
 
 
