@@ -20,6 +20,7 @@ __all__ = [
     "fitting_bytes",
     "require_memory",
     "solving_bytes",
+    "spreading_bytes",
 ]
 
 UNLIMITED = 1 << 60
@@ -107,6 +108,11 @@ def solving_bytes(n_cells: int, shape: Shape, *, version: int | str = "fast") ->
         return cells + 8 * n_cells + 512 * longest + (72 + 3 * 64 + 48) * indices
     rows = 8 * DENSE_ROWS if version in DENSE_VERSIONS else 16
     return cells + n_cells * (rows + 8 * len(shape)) + 64 * indices
+
+
+def spreading_bytes(shape: Shape) -> int:
+    """Return what it takes to spread 64 boxes, and those of a witness, over a larger tensor."""
+    return 2 * 8 * sum(shape)
 
 
 def fitting_bytes(n: int, shape: Shape, *, folds: int = 1, version: int | str = "fast") -> int:

@@ -44,10 +44,10 @@ from intensor.fitting.path import (
     walk,
 )
 from intensor.fitting.preparation import Prepared, prepare
-from intensor.fitting.record import Fit, Validation
+from intensor.fitting.record import Fit, Validation, spread_fit
 from intensor.fitting.samples import Samples, sample, splits
 from intensor.kernels.opening import Data
-from intensor.memory import fitting_bytes, require_memory
+from intensor.memory import fitting_bytes, require_memory, spreading_bytes
 from intensor.model.model import Model
 from intensor.model.predictor import Predictor
 from intensor.model.remainder import Remainder
@@ -116,8 +116,14 @@ def fit(
     numbers = check_values(values, cells.shape[0], allow_negative=False)
     check_not_tiny(numbers)
     weights = None if sample_weight is None else check_weights(sample_weight, numbers.size)
+    condensing = max(lengths) > LONGEST and options.remainder != "kriging"
+    needed = fitting_bytes(numbers.size, lengths, version=options.version)
+    if condensing:
+        most = tuple(min(length, numbers.size) for length in lengths)
+        needed = fitting_bytes(numbers.size, most, version=options.version)
+        needed += 2 * spreading_bytes(lengths)
     require_memory(
-        fitting_bytes(numbers.size, lengths, version=options.version),
+        needed,
         f"a fit of {numbers.size} observations in a tensor of {sum(lengths)} indices",
         advice="fit some of the observations, or solve from files with a radius of your own "
         "(intensor.solve with a path and memory_limit)",
@@ -125,13 +131,18 @@ def fit(
     samples = Samples(coords=cells, values=numbers, weights=weights, shape=lengths)
     if weights is not None and not weights.all():
         samples = samples.part(weights > 0.0)
+    if condensing:
+        samples = samples.condensed()
+    if samples.whole is not None:  # a remainder could not be spread
+        options = replace(options, remainder="none")
     # Errors on held-out rows are sums too: in the order of the rows their last bits would depend on
     # it, and so could a choice between two fits.
     samples = samples.in_order()
     with listen_for_interrupt(budget), contextlib.closing(journal):
-        return _Fitting(samples, options, budget, watch, client, journal).fit(
+        found = _Fitting(samples, options, budget, watch, client, journal).fit(
             labels or number_labels(lengths)
         )
+    return found if samples.whole is None else spread_fit(found, samples.whole)
 
 
 class _Fitting:

@@ -199,7 +199,8 @@ def _fingerprint(samples: Samples, options: Options) -> Tree:
         apart = boxes.evaluate(tuple(samples.coords[part].T)) - samples.values[part]
         error += float((weights[part] * apart) @ apart)
     known: dict[str, Any] = {
-        "shape": [int(length) for length in samples.shape],
+        "shape": [int(length) for length in (samples.whole or samples).shape],
+        "indices": [] if samples.whole is None else samples.whole.checksums(),
         "n": n,
         "weight": total,
         "mean_square": mean_square,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -14,9 +14,11 @@ from intensor.data.labels import Labels
 from intensor.fitting.path import NEARLY, RadiusPath
 from intensor.model.model import Model
 from intensor.model.predictor import Predictor
+from intensor.problem.whole import Whole
+from intensor.solver.condensing import spread_model, spread_result
 from intensor.solver.result import Result, Status
 
-__all__ = ["Fit", "Validation"]
+__all__ = ["Fit", "Validation", "spread_fit"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -165,3 +167,19 @@ class Fit:
             f"<Fit {lengths}: {self.status}, {len(self.model)} boxes, radius {self.radius:.6g}, "
             f"objective {self.objective:.6g}, gap {self.gap:.3g}>"
         )
+
+
+def spread_fit(fit: Fit, whole: Whole) -> Fit:
+    """Return the fit of a condensed tensor as one of the whole; a remainder cannot be spread."""
+    predictor = fit.predictor
+    result = spread_result(fit.result, whole)
+    model = result.model
+    if predictor.model is not fit.result.model:
+        model = spread_model(predictor.model, whole)
+    baseline = predictor.baseline
+    if baseline is not None:
+        effects = whole.spread(baseline.effects)
+        baseline = replace(baseline, shape=whole.shape, effects=effects)
+    counts = whole.spread(predictor.counts)
+    predictor = replace(predictor, model=model, counts=counts, baseline=baseline)
+    return replace(fit, predictor=predictor, result=result)

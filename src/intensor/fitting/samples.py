@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.data.observations import cell_numbers, standard_order
+from intensor.problem.whole import Whole, leave_out
 
 __all__ = ["Samples", "lost_mode", "sample", "splits"]
 
@@ -36,12 +37,15 @@ class Samples:
         (n,) how much each counts, or None for all the same.
     shape
         Lengths of the modes.
+    whole
+        The tensor that they are condensed from, if they are.
     """
 
     coords: IndexArray
     values: FloatArray
     weights: FloatArray | None
     shape: Shape
+    whole: Whole | None = None
 
     def __len__(self) -> int:
         return int(self.values.size)
@@ -57,11 +61,23 @@ class Samples:
 
     def part(self, rows: AnyArray) -> Samples:
         """Return some of the rows."""
-        return Samples(
+        return replace(
+            self,
             coords=self.coords[rows],
             values=self.values[rows],
             weights=None if self.weights is None else self.weights[rows],
-            shape=self.shape,
+        )
+
+    def condensed(self) -> Samples:
+        """Return the same in a tensor of the indices that occur."""
+        coords, whole = leave_out(tuple(self.coords.T), self.shape)
+        if whole is None:
+            return self
+        return replace(
+            self,
+            coords=np.stack(coords, axis=1).astype(np.int64, copy=False),
+            shape=tuple(len(kept) for kept in whole.kept),
+            whole=whole,
         )
 
 

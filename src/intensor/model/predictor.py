@@ -121,15 +121,17 @@ class Predictor:
     def _averaged(self, cells: IndexArray) -> FloatArray:
         """Evaluate cells with -1 for "any observed index": boxes then count in part."""
         inside = np.ones((len(cells), len(self.model)))
-        flags = self.model.vertices.flags().astype(np.float64)
+        vertices = self.model.vertices
         for mode, part in enumerate(mode_slices(self.shape)):
-            counts = self.counts[part]
-            on = flags[:, part]
-            average = on @ counts / counts.sum()
+            observed = part.start + np.flatnonzero(self.counts[part])
+            average = np.zeros(len(vertices))
+            for start in range(0, observed.size, ROWS_AT_ONCE):
+                some = observed[start : start + ROWS_AT_ONCE]
+                average += self.counts[some] @ vertices.flags_at(some)
+            average /= self.counts[part].sum()
             known = cells[:, mode] >= 0
-            inside *= np.where(
-                known[:, np.newaxis], on.T[np.where(known, cells[:, mode], 0)], average
-            )
+            on = vertices.flags_at(part.start + np.where(known, cells[:, mode], 0))
+            inside *= np.where(known[:, np.newaxis], on, average)
         values: FloatArray = inside @ self.model.weights
         if self.baseline is not None:
             values += self.baseline.evaluate(tuple(cells.T))

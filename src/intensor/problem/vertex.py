@@ -61,10 +61,11 @@ class Vertices:
 
     def flags(self) -> FlagArray:
         """Return the vertices as (k, sum(shape)) zeros and ones."""
-        little_endian = self.words.astype("<u8", copy=False)
-        as_bytes = np.ascontiguousarray(little_endian).view(np.uint8)
-        bits = np.unpackbits(as_bytes, axis=1, bitorder="little", count=self.count)
-        return np.ascontiguousarray(bits.T)
+        return np.ascontiguousarray(self._unpacked(self.words).T)
+
+    def flags_at(self, places: IndexArray) -> FlagArray:
+        """Return the (m, k) flags of all vertices at some of the sum(shape) places."""
+        return self._unpacked(self.words[places])
 
     def box(self, index: int) -> tuple[IndexArray, ...]:
         """Return the indices that vertex ``index`` switches on, mode by mode."""
@@ -82,6 +83,12 @@ class Vertices:
         for part in mode_slices(self.shape):
             shared *= mine[:, part].astype(np.float64) @ theirs[:, part].astype(np.float64).T
         return shared
+
+    def _unpacked(self, words: WordArray) -> FlagArray:
+        """Return the bits of rows of words, one per vertex."""
+        little_endian = words.astype("<u8", copy=False)
+        as_bytes = np.ascontiguousarray(little_endian).view(np.uint8)
+        return np.unpackbits(as_bytes, axis=1, bitorder="little", count=self.count)
 
 
 def pack_vertices(flags: FlagArray, shape: Shape) -> Vertices:

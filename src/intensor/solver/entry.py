@@ -15,6 +15,7 @@ from intensor.kernels.opening import BACKENDS, Data, on_device
 from intensor.oracles.base import Oracle
 from intensor.oracles.cascade import NoSearch, exact_oracle
 from intensor.solver.checkpoint import EVERY, CheckpointFile, Keeper, Snapshots, check_checkpoint
+from intensor.solver.condensing import spread_result
 from intensor.solver.fingerprint import fingerprint
 from intensor.solver.loop import KEEPS_NOTHING, Callback, run
 from intensor.solver.result import Result
@@ -174,7 +175,7 @@ def solve(
     place = check_checkpoint(checkpoint, checkpoint_every, resume)
     file = None if place is None else CheckpointFile(place, kind="solve")
     budget = Budget(settings.time_limit, before=0.0 if file is None else file.elapsed)
-    observations = collect(
+    observations, whole = collect(
         coords,
         values,
         settings,
@@ -187,10 +188,12 @@ def solve(
     )
     keeper = KEEPS_NOTHING
     if file is not None:
-        file.check(settings=_decisive(settings, version, exact), data=fingerprint(observations))
+        file.check(
+            settings=_decisive(settings, version, exact), data=fingerprint(observations, whole)
+        )
         keeper = _keeper(file)
     with listen_for_interrupt(budget):
-        return run(
+        result = run(
             observations,
             version=version,
             exact=_oracle(exact, observations, settings, patient=recipe.patient),
@@ -199,6 +202,7 @@ def solve(
             callback=callback,
             keeper=keeper,
         )
+    return result if whole is None else spread_result(result, whole)
 
 
 def _decisive(settings: Settings, version: int | str, exact: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from intensor.arrays import Shape
 from intensor.data.tree import Tree
 from intensor.kernels.opening import Data
 from intensor.model.model import Model, build_model
+from intensor.problem.whole import Whole
 from intensor.solver.loop import mean_squared_error
 
 __all__ = ["fingerprint", "random_boxes"]
@@ -20,11 +21,18 @@ __all__ = ["fingerprint", "random_boxes"]
 BOXES = 32
 
 
-def fingerprint(data: Data) -> Tree:
-    """Return the numbers that observations are known by."""
+def fingerprint(data: Data, whole: Whole | None = None) -> Tree:
+    """Return the numbers that observations are known by.
+
+    Parameters
+    ----------
+    whole
+        The tensor that they are condensed from, if they are.
+    """
     scale = float(np.sqrt(data.mean_square)) or 1.0
     return {
-        "shape": [int(length) for length in data.shape],
+        "shape": [int(length) for length in (data if whole is None else whole).shape],
+        "indices": [] if whole is None else whole.checksums(),
         "n": int(data.n),
         "n_cells": int(data.n_cells),
         "mean_square": float(data.mean_square),

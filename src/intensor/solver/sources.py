@@ -24,7 +24,9 @@ from intensor.data.observations import observe
 from intensor.errors import CoordinateError, SettingError
 from intensor.kernels.opening import Data, on_device, wants_device
 from intensor.kernels.shards.cells import ShardedObservations
-from intensor.memory import collapsing_bytes, require_memory, solving_bytes
+from intensor.memory import collapsing_bytes, require_memory, solving_bytes, spreading_bytes
+from intensor.problem.whole import Whole
+from intensor.solver.condensing import condense
 from intensor.solver.settings import Settings
 from intensor.threads import Workers
 
@@ -49,10 +51,11 @@ def collect(
     memory_limit: int | str | None,
     client: Any,
     version: int | str = "fast",
-) -> Data:
+) -> tuple[Data, Whole | None]:
     """Collapse observations into cells where they are; warn of values above the radius.
 
-    The arguments are those of ``solve``.
+    The arguments are those of ``solve``. Cells in memory are condensed: the second part of the
+    answer is the tensor they come from.
     """
     words: dict[str, Any] = {"shape": shape, "allow_negative": allow_negative}
     if client is not None or isinstance(coords, (str, PathLike)):
@@ -62,8 +65,9 @@ def collect(
             spread = _from_files(coords, values, memory_limit, settings, **words)
         lowest = -spread.lowest if settings.signed else 0.0
         warn_largest_above_radius(max(spread.highest, lowest), settings.radius)
-        return spread
+        return spread, None
     data: Data
+    whole: Whole | None = None
     if on_device(values) or (
         sample_weight is None and wants_device(settings.device, _count(values))
     ):
@@ -83,19 +87,22 @@ def collect(
             require_memory(needed, what, advice=ELSEWHERE, limit=limit)
         workers = Workers(settings.threads)
         try:
-            data = observe(coords, values, sample_weight=sample_weight, workers=workers, **words)
+            cells = observe(coords, values, sample_weight=sample_weight, workers=workers, **words)
         finally:
             workers.close()
+        data, whole = condense(cells)
         needed = solving_bytes(data.n_cells, data.shape, version=version)
-        what = f"a solve of {data.n_cells} cells in a tensor of {sum(data.shape)} indices"
-        advice = ELSEWHERE if data.n_cells > sum(data.shape) else FEWER
+        if whole is not None:
+            needed += spreading_bytes(whole.shape)
+        what = f"a solve of {cells.n_cells} cells in a tensor of {sum(cells.shape)} indices"
+        advice = ELSEWHERE if cells.n_cells > sum(cells.shape) else FEWER
         require_memory(needed, what, advice=advice, limit=limit)
         numbers = np.asarray(values, dtype=np.float64)
         check_not_tiny(numbers)
         if sample_weight is not None:
             numbers = numbers[np.asarray(sample_weight) > 0]
     warn_above_radius(abs(numbers) if settings.signed else numbers, settings.radius)
-    return data
+    return data, whole
 
 
 def _from_files(

@@ -1,0 +1,46 @@
+"""Solving for the indices that occur alone: the way in, and the way back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from intensor.data.observations import Observations
+from intensor.model.model import Model
+from intensor.problem.whole import Whole, leave_out
+from intensor.solver.result import Result
+
+__all__ = ["condense", "spread_model", "spread_result"]
+
+
+def condense(observations: Observations) -> tuple[Observations, Whole | None]:
+    """Return observations without the indices that do not occur, and the tensor they are from.
+
+    Examples
+    --------
+    >>> from intensor.data.observations import observe
+    >>> few, whole = condense(observe([[70, 0], [900, 2]], [1.0, 2.0]))
+    >>> few.shape, whole.shape
+    ((2, 2), (901, 3))
+    """
+    coords, whole = leave_out(observations.coords, observations.shape)
+    if whole is None:
+        return observations, None
+    shape = tuple(len(kept) for kept in whole.kept)
+    narrow = tuple(
+        column.astype(np.min_scalar_type(length - 1), copy=False)
+        for column, length in zip(coords, shape, strict=True)
+    )
+    return replace(observations, shape=shape, coords=narrow), whole
+
+
+def spread_model(model: Model, whole: Whole) -> Model:
+    """Return a model of a part as one of the whole tensor."""
+    return replace(model, vertices=whole.spread_vertices(model.vertices))
+
+
+def spread_result(result: Result, whole: Whole) -> Result:
+    """Return what was found for a part as a result for the whole tensor."""
+    witness = None if result.witness is None else spread_model(result.witness, whole)
+    return replace(result, model=spread_model(result.model, whole), witness=witness)

@@ -1,0 +1,130 @@
+"""Indices that never occur: left out of a solve, and off in what comes back."""
+
+import json
+
+import numpy as np
+import pytest
+
+import intensor
+from intensor.data.observations import observe
+from intensor.errors import CheckpointError
+from intensor.model.model import build_model
+from intensor.problem.whole import Whole
+from intensor.solver.condensing import condense, spread_model
+from intensor.solver.fingerprint import fingerprint
+
+SHAPE = (7, 6, 5)
+
+
+def stretched(data, *, far=1, seed=0):
+    """Return the data with its indices among many others, and the places they went to."""
+    rng = np.random.default_rng(seed)
+    places = [
+        np.sort(rng.choice(far * length, size=length, replace=False)) for length in data.shape
+    ]
+    columns = [place[data.coords[:, mode]] for mode, place in enumerate(places)]
+    return np.stack(columns, axis=1), tuple(far * length for length in data.shape), places
+
+
+@pytest.mark.parametrize("far", [1, 3, 1000])
+def test_cells_are_the_same_but_for_their_numbers(far):
+    data = intensor.planted(SHAPE, 60, noise=0.1)
+    coords, shape, _ = stretched(data, far=far)
+    cells = observe(coords, data.values, shape=shape)
+    few, whole = condense(cells)
+    kept = (np.arange(length) for length in shape) if whole is None else whole.kept
+    for before, after, indices in zip(cells.coords, few.coords, kept, strict=True):
+        assert np.array_equal(indices[after], before)
+        assert np.array_equal(np.unique(before), indices)
+        assert after.dtype == np.min_scalar_type(len(indices) - 1)
+    assert few.means is cells.means
+    assert few.counts is cells.counts
+    assert (few.n, few.within, few.mean_square) == (cells.n, cells.within, cells.mean_square)
+
+
+def test_nothing_is_done_when_all_indices_occur():
+    cells = observe(np.argwhere(np.ones((3, 2))), np.ones(6))
+    few, whole = condense(cells)
+    assert few is cells
+    assert whole is None
+
+
+def test_a_spread_model_predicts_the_same_and_nothing_elsewhere():
+    rng = np.random.default_rng(3)
+    model = build_model(
+        rng.integers(0, 2, (70, 6), dtype=np.uint8),
+        rng.random(70),
+        shape=(3, 3),
+        radius=100.0,
+        signed=True,
+    )
+    whole = Whole(shape=(8, 5), kept=(np.array([1, 4, 7]), np.array([0, 2, 3])))
+    spread = spread_model(model, whole)
+    dense = np.zeros((8, 5))
+    dense[np.ix_(*whole.kept)] = model.to_dense()
+    assert np.array_equal(spread.to_dense(), dense)
+    assert (spread.radius, spread.signed, len(spread)) == (100.0, True, len(model))
+
+
+@pytest.mark.parametrize("version", ["fast", 0, 4, 8])
+def test_an_index_that_never_occurs_changes_nothing(version):
+    data = intensor.planted(SHAPE, 120, noise=0.1)
+    assert [len(np.unique(column)) for column in data.coords.T] == list(SHAPE)
+    coords, shape, places = stretched(data, far=4)
+    words = {"radius": 1.0, "version": version, "tol": 1e-4, "max_iterations": 40}
+    near = intensor.solve(data.coords, data.values, shape=SHAPE, **words)
+    far = intensor.solve(coords, data.values, shape=shape, **words)
+    assert (near.objective, near.bound, near.status) == (far.objective, far.bound, far.status)
+    assert np.array_equal(near.model.weights, far.model.weights)
+    for one, other in zip(near.model, far.model, strict=True):
+        for mode, place in enumerate(places):
+            assert np.array_equal(place[one.indices[mode]], other.indices[mode])
+    assert intensor.verify(far, coords, data.values).ok
+
+
+def test_signed_boxes_and_weights():
+    data = intensor.planted(SHAPE, 120, noise=0.1)
+    coords, shape, _ = stretched(data, far=50)
+    values = data.values - 0.3
+    weights = np.random.default_rng(1).random(values.size)
+    result = intensor.solve(
+        coords, values, shape=shape, radius=1.0, signed=True, sample_weight=weights, tol=1e-3
+    )
+    assert result.model.shape == shape
+    assert result.witness is None or result.witness.shape == shape
+    assert intensor.verify(result, coords, values, sample_weight=weights).ok
+
+
+def test_numbers_of_customers_can_be_coordinates():
+    rng = np.random.default_rng(5)
+    customers = rng.choice(10**7, size=40, replace=False)
+    data = intensor.planted((40, 6, 6), 900)
+    coords = np.column_stack([customers[data.coords[:, 0]], data.coords[:, 1:]])
+    result = intensor.solve(coords, data.values, radius=1.0, memory_limit="1 GiB")
+    assert result.status.name == "OPTIMAL"
+    assert result.model.shape[0] == customers.max() + 1
+    assert np.allclose(result.model.predict(coords), data.values, atol=0.05)
+    unseen = np.setdiff1d(np.arange(50), customers)[:1]
+    assert result.model.predict([[unseen[0], 0, 0]]).tolist() == [0.0]
+
+
+def test_a_checkpoint_knows_the_indices_apart(tmp_path):
+    data = intensor.planted(SHAPE, 120, noise=0.1)
+    coords, shape, _ = stretched(data, far=4, seed=0)
+    others, _, _ = stretched(data, far=4, seed=1)
+    words = {"shape": shape, "radius": 1.0, "checkpoint": tmp_path / "run.npz", "tol": 1e-4}
+    whole = intensor.solve(coords, data.values, shape=shape, radius=1.0, tol=1e-4)
+    intensor.solve(coords, data.values, max_iterations=2, **words)
+    with pytest.raises(CheckpointError, match="indices"):
+        intensor.solve(others, data.values, resume=True, **words)
+    resumed = intensor.solve(coords, data.values, resume=True, **words)
+    assert resumed.objective == whole.objective
+    assert np.array_equal(resumed.model.vertices.words, whole.model.vertices.words)
+
+
+def test_fingerprints_can_be_written_as_json():
+    few, whole = condense(observe([[70, 0], [900, 2]], [1.0, 2.0]))
+    found = fingerprint(few, whole)
+    assert json.loads(json.dumps(found))["shape"] == [901, 3]
+    assert len(found["indices"]) == 2
+    assert fingerprint(few)["indices"] == []
