@@ -12,10 +12,11 @@ import numpy as np
 from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape, WordArray
 from intensor.kernels.base import BoundSums, Cells
 from intensor.kernels.cpu_cells import CpuCells
-from intensor.kernels.cuda import sums
+from intensor.kernels.cuda import gram, sums
+from intensor.kernels.cuda.blocks import TILE, grid_of
 from intensor.kernels.cuda.device import array_module, check_room, for_kernels, to_host
+from intensor.kernels.cuda.lanes import lane_sums, lane_sums_runs, switch_lanes
 from intensor.kernels.cuda.observations import DeviceObservations
-from intensor.kernels.cuda.sums import TILE, grid_of
 from intensor.kernels.lanes import still_falling
 from intensor.kernels.packed_cells import distinct, pack_sample
 from intensor.problem.vertex import mode_offsets
@@ -171,12 +172,12 @@ class CudaCells:
             for right in range(n_words):
                 found = self._xp.zeros((64, 64), dtype=np.int64)
                 if weighted:
-                    sums.gram_block_weighted[self._grid, TILE](
+                    gram.gram_block_weighted[self._grid, TILE](
                         self._views.rows, table, left, right, self._views.shares, WHOLE, found
                     )
                 else:
                     n_right = min(last - 64 * right, 64)
-                    sums.gram_block[self._grid, TILE](
+                    gram.gram_block[self._grid, TILE](
                         self._views.rows,
                         table,
                         left,
@@ -240,7 +241,7 @@ class CudaCells:
             for mode, (low, high) in enumerate(itertools.pairwise(self.offsets.tolist())):
                 reached = self._xp.zeros(64, dtype=np.int64)
                 self._sum_mode(mode, moving, live, count)
-                sums.switch_lanes[-(-(high - low) // TILE), TILE](
+                switch_lanes[-(-(high - low) // TILE), TILE](
                     self._views.sums[mode], live, count, low, moving.table, for_kernels(reached)
                 )
             live = np.uint64(still_falling(live, to_host(reached) / moving.scale, values))
@@ -308,9 +309,9 @@ class CudaCells:
         place = (mode, int(self.offsets[mode]), self._views.sums[mode])
         if self.n_cells >= RUNS * math.prod(self.shape[: mode + 1]):
             width = 16 if count <= 16 else 32 if count <= 32 else 64
-            sums.lane_sums_runs[self._grid, TILE](*shared, width, moving.exchange, *place)
+            lane_sums_runs[self._grid, TILE](*shared, width, moving.exchange, *place)
         else:
-            sums.lane_sums[self._grid, TILE](*shared, *place)
+            lane_sums[self._grid, TILE](*shared, *place)
 
     def bound_sums(self) -> BoundSums:
         """Return what the free bound is made of, at the gradient."""

@@ -8,7 +8,7 @@ import numba.cuda
 import numpy as np
 
 from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape
-from intensor.kernels.cuda.sums import TILE, add_up, grid_of
+from intensor.kernels.cuda.blocks import TILE, add_up, grid_of
 
 cuda: Any = numba.cuda
 

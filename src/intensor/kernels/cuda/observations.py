@@ -13,9 +13,9 @@ from intensor.arrays import AnyArray, Shape
 from intensor.checks import check_coords, check_shape, check_values
 from intensor.data.observations import Observations
 from intensor.errors import CoordinateError, NegativeValueError, SettingError, ValuesError
+from intensor.kernels.cuda.blocks import TILE, grid_of
 from intensor.kernels.cuda.collapse import collapse_cells, fold_keys, group, spread_keys
 from intensor.kernels.cuda.device import array_module, check_device, check_room, to_host
-from intensor.kernels.cuda.sums import TILE, grid_of
 from intensor.kernels.layout import position_type, positions
 from intensor.kernels.opening import on_device
 from intensor.problem.vertex import mode_offsets
