@@ -24,6 +24,7 @@ class Problem:
     radius: float
     version: int | str = "fast"
     exact: str = "auto"
+    signed: bool = False
 
     def changed(self, *, radius=None, **changes):
         """Return the same problem with other observations."""
@@ -35,21 +36,26 @@ class Problem:
         raw = self.raw
         return np.ones(len(raw)) if raw.weights is None else raw.weights
 
-    def optimum(self):
-        """Return the result, which must be proven to be optimal."""
+    def optimum(self, coords=None, values=None, **place):
+        """Return the result, which must be proven to be optimal.
+
+        Coordinates and values may be given in another form, and where to solve with them.
+        """
         raw = self.raw
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", intensor.errors.RadiusWarning)
             result = intensor.solve(
-                raw.coords,
-                raw.values,
+                raw.coords if coords is None else coords,
+                raw.values if values is None else values,
                 shape=raw.shape,
                 radius=self.radius,
+                signed=self.signed,
                 sample_weight=raw.weights,
                 version=self.version,
                 exact=self.exact,
                 rtol=WAYS[self.version],
                 threads=1,
+                **place,
             )
         assert result.status is intensor.Status.OPTIMAL, result
         return result
@@ -59,16 +65,18 @@ class Problem:
 def problems(draw):
     """Draw problems of 1 to 5 modes whose optimum is far from or near a perfect fit."""
     version = draw(st.sampled_from(["fast", "fast", "fast", *WAYS]))
+    signed = version == "fast" and draw(st.sampled_from([False, False, True]))
     # Weights of all sizes make for slow first-order methods, as any bad condition does.
     uneven = any_weights if version == "fast" else st.floats(0.5, 2.0)
     heavy = draw(st.sampled_from([None, None, uneven]))
-    kind = st.one_of(st.integers(0, 9).map(float), st.floats(0.0, 10.0, width=16))
+    least = -9 if signed else 0
+    kind = st.one_of(st.integers(least, 9).map(float), st.floats(float(least), 10.0, width=16))
     shape = shapes(most=5, longest=4, indices=12)
     raw = draw(observations(shape=shape, most=18, values=kind, weights=heavy))
-    largest = max(float(raw.values.max()), 1.0)
+    largest = max(float(np.abs(raw.values).max()), 1.0)
     radius = largest * draw(st.sampled_from([0.3, 0.9, 1.0, 1.7, 6.0]))
     exact = draw(st.sampled_from(["auto", "enumeration", "branch"]))
-    return Problem(raw=raw, radius=radius, version=version, exact=exact)
+    return Problem(raw=raw, radius=radius, version=version, exact=exact, signed=signed)
 
 
 def rounding(problem, result):

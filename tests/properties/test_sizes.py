@@ -1,5 +1,7 @@
 """Units and radii: values and radius scale together, and a larger radius can only fit better."""
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -46,9 +48,21 @@ def test_no_radius_fits_worse_than_nothing_or_better_than_within_cells(problem):
     square = float(np.average(raw.values**2, weights=weights))
     assert result.bound <= square * (1.0 + 1e-12)
     assert result.objective <= square + result.tolerance
-    assert result.model.weights.sum() <= problem.radius * (1.0 + 1e-14)
+    assert np.abs(result.model.weights).sum() <= problem.radius * (1.0 + 1e-14)
     predicted = result.model.predict(raw.coords)
-    assert np.all(predicted <= problem.radius * (1.0 + 1e-14))
+    assert np.all(np.abs(predicted) <= problem.radius * (1.0 + 1e-14))
     report = intensor.verify(result, raw.coords, raw.values, sample_weight=raw.weights)
     assert report.ok
     assert report.complete
+
+
+@forall(few=30, many=200, problem=problems())
+def test_signs_can_only_help_and_change_sides_with_the_values(problem):
+    signed = replace(problem, version="fast", signed=True)
+    other = signed.changed(values=-problem.raw.values)
+    first, second = signed.optimum(), other.optimum()
+    assert_same_optimum(signed, first, other, second)
+    negated = replace(first, model=replace(first.model, weights=-first.model.weights))
+    assert_same_fit(signed, negated, other, second)
+    plain = problem.optimum()
+    assert first.bound <= plain.objective + rounding(problem, plain)
