@@ -15,6 +15,8 @@ from hypothesis import settings
 
 os.environ.setdefault("NUMBA_ENABLE_CUDASIM", "1")
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
+PATIENCE = 30
+"""Seconds that a test may take in plain Python, where it is run for its coverage alone."""
 
 if worker := os.environ.get("PYTEST_XDIST_WORKER"):
     folder = Path(__file__).parents[1] / "build" / "numba" / worker
@@ -41,3 +43,19 @@ def pytest_collection_modifyitems(items):
         for item in items:
             if item.get_closest_marker("needs_jit"):
                 item.add_marker(pytest.mark.skip(reason="hopeless without compiled kernels"))
+
+
+if INTERPRETED:
+
+    @pytest.fixture(autouse=True)
+    def patience():
+        """Skip the rest of a test that takes too long without compiled kernels."""
+
+        def give_up(signum, frame):
+            pytest.skip(f"no end after {PATIENCE} seconds without compiled kernels")
+
+        before = signal.signal(signal.SIGALRM, give_up)
+        signal.alarm(PATIENCE)
+        yield
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
