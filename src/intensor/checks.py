@@ -25,6 +25,7 @@ from intensor.errors import (
     ShapeError,
     ValuesError,
 )
+from intensor.threads import Workers, blocks_of
 
 __all__ = [
     "EXTREME",
@@ -73,7 +74,9 @@ def check_shape(shape: Iterable[int]) -> Shape:
     return lengths
 
 
-def check_coords(coords: ArrayLike, shape: Iterable[int] | None) -> tuple[IndexArray, Shape]:
+def check_coords(
+    coords: ArrayLike, shape: Iterable[int] | None, workers: Workers | None = None
+) -> tuple[IndexArray, Shape]:
     """Return (n, p) coordinates as int64 and the shape, taken from the data when None."""
     array = _cells(coords)
     known = None if shape is None else check_shape(shape)
@@ -82,7 +85,7 @@ def check_coords(coords: ArrayLike, shape: Iterable[int] | None) -> tuple[IndexA
             f"coords has {array.shape[1]} column(s) but shape {known} has {len(known)} mode(s); "
             "expected a column per mode"
         )
-    lowest, highest = _column_extremes(array)
+    lowest, highest = _column_extremes(array, Workers(1) if workers is None else workers)
     for mode, (low, high) in enumerate(zip(lowest.tolist(), highest.tolist(), strict=True)):
         limit = None if known is None else known[mode]
         if low < 0 or (limit is not None and high >= limit):
@@ -150,6 +153,9 @@ def check_values(values: ArrayLike, n: int, *, allow_negative: bool) -> FloatArr
         raise ValuesError(f"values has dtype {array.dtype}; expected real numbers")
     with np.errstate(over="ignore"):  # what float64 cannot hold becomes infinite
         result: FloatArray = array.astype(np.float64, copy=False)
+    lowest, highest = result.min(initial=0.0), result.max(initial=0.0)  # NaN if there is one
+    if (-EXTREME if allow_negative else 0.0) <= lowest and highest <= EXTREME:
+        return result
     finite = np.isfinite(result)
     if not finite.all():
         row = int(np.argmin(finite))
@@ -164,13 +170,11 @@ def check_values(values: ArrayLike, n: int, *, allow_negative: bool) -> FloatArr
             f"values[{row}] is {result[row]}; expected numbers of at most {EXTREME:g} in size "
             "(rescale the data)"
         )
-    if not allow_negative and result.min() < 0.0:
-        row = int(np.argmax(result < 0.0))
-        raise NegativeValueError(
-            f"values[{row}] is {result[row]}; expected values >= 0, since the model is nonnegative "
-            "(clip or shift the data, or pass allow_negative=True to fit it as it is)"
-        )
-    return result
+    row = int(np.argmax(result < 0.0))
+    raise NegativeValueError(
+        f"values[{row}] is {result[row]}; expected values >= 0, since the model is nonnegative "
+        "(clip or shift the data, or pass allow_negative=True to fit it as it is)"
+    )
 
 
 def check_not_tiny(values: FloatArray) -> None:
@@ -306,17 +310,27 @@ def _as_float(number: Any) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-def _column_extremes(array: Any) -> tuple[Any, Any]:
+def _column_extremes(array: Any, workers: Workers) -> tuple[Any, Any]:
     """Return the least and the largest of each column.
 
-    Rows are taken together in bundles: NumPy reduces few long rows much faster than many
+    Rows are taken together in bundles of 64: NumPy reduces few long rows much faster than many
     short ones.
     """
-    bundle = 64
-    whole = array.shape[0] // bundle * bundle
-    head, tail = array[:whole].reshape(-1, bundle * array.shape[1]), array[whole:]
-    parts = [tail] if whole == 0 else [*(f(head, axis=0) for f in (np.min, np.max)), tail]
-    rows = np.concatenate([part.reshape(-1, array.shape[1]) for part in parts])
+    whole = array.shape[0] // 64 * 64
+    extremes = [array[whole:]]
+    if whole:
+        blocks = blocks_of(whole)
+        bundled = array[:whole].reshape(-1, 64 * array.shape[1])
+        found = np.empty((2, len(blocks), bundled.shape[1]), dtype=array.dtype)
+
+        def look(block: int) -> None:
+            part = bundled[blocks[block][0] // 64 : blocks[block][1] // 64]
+            np.min(part, axis=0, out=found[0, block])
+            np.max(part, axis=0, out=found[1, block])
+
+        workers.run(look, len(blocks))
+        extremes.append(found.reshape(-1, array.shape[1]))
+    rows = np.concatenate(extremes)
     return rows.min(axis=0), rows.max(axis=0)
 
 

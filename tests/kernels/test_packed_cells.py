@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from intensor.data.observations import observe
+from intensor.kernels import packed_cells
 from intensor.kernels.packed_cells import pack_cells
 
 SHAPES = [(7,), (5, 6), (3, 4, 5), (2, 3, 1, 4), (200, 100), (300, 2), (70_000, 3)]
@@ -88,3 +89,11 @@ def test_the_generator_decides_the_sample():
     cells, _ = problem((9, 8, 7))
     draws = [cells.sample(20, np.random.default_rng(seed)).order.tolist() for seed in (0, 0, 1)]
     assert draws[0] == draws[1] != draws[2]
+
+
+@pytest.mark.parametrize("most", [1, 2, 9, 300])
+def test_cells_observed_most_often_come_first(most):
+    counts = np.random.default_rng(most).integers(1, most + 1, 500).astype(np.uint16)
+    found = packed_cells._most_often_first(counts)
+    assert found.tolist() == np.argsort(-counts.astype(int), kind="stable").tolist()
+    assert found.dtype == np.uint16

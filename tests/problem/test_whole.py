@@ -49,3 +49,14 @@ def test_checksums_tell_indices_apart():
     assert WHOLE.checksums()[1] == others.checksums()[1]
     narrow = Whole(shape=(8, 5), kept=tuple(kept.astype(np.uint8) for kept in KEPT))
     assert narrow.checksums() == WHOLE.checksums()
+
+
+def test_a_rare_index_is_not_overlooked():
+    column = np.zeros(10_000, dtype=np.uint8)
+    column[4_321] = 1
+    _, whole = leave_out([column], (2,))
+    assert whole is None
+    column[4_321] = 2
+    numbers, whole = leave_out([column], (3,))
+    assert whole.kept[0].tolist() == [0, 2]
+    assert numbers[0].sum() == 1

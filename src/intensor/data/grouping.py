@@ -67,19 +67,25 @@ def group_rows(cells: IndexArray, shape: Shape, workers: Workers | None = None) 
     workers.run(lambda block: _fold(cells, shifts, *blocks[block], keys), len(blocks))
     keys = _sorted(keys, digits, sum(widths), blocks, workers)
     order = np.empty(n, dtype=np.min_scalar_type(n))
-    fresh = np.empty(n, dtype=np.bool_)
-    workers.run(lambda block: _split(keys, digits, *blocks[block], order, fresh), len(blocks))
-    starts = np.flatnonzero(fresh)
-    chosen = keys if starts.size == n else keys[starts]
+    found = np.zeros(len(blocks), dtype=np.int64)
+    workers.run(
+        lambda block: _split(keys, digits, *blocks[block], order, found[block:]), len(blocks)
+    )
+    ends = np.cumsum(found)
+    starts, chosen = np.empty(ends[-1], dtype=np.int64), np.empty(ends[-1], dtype=np.int64)
+    befores = ends - found
+    workers.run(
+        lambda block: _pick(keys, digits, *blocks[block], befores[block], starts, chosen),
+        len(blocks),
+    )
     columns = tuple(np.empty(starts.size, np.min_scalar_type(length - 1)) for length in shape)
+    parts = [slice(start, start + ROWS_AT_ONCE) for start in range(0, starts.size, ROWS_AT_ONCE)]
 
-    def write(mode: int) -> None:
-        mask = (1 << widths[mode]) - 1
-        for start in range(0, starts.size, ROWS_AT_ONCE):
-            part = chosen[start : start + ROWS_AT_ONCE] >> shifts[mode]
-            columns[mode][start : start + ROWS_AT_ONCE] = part & mask
+    def write(piece: int) -> None:
+        part, mode = parts[piece // len(shape)], piece % len(shape)
+        columns[mode][part] = (chosen[part] >> shifts[mode]) & ((1 << widths[mode]) - 1)
 
-    workers.run(write, len(shape))
+    workers.run(write, len(parts) * len(shape))
     return Groups(order=order, starts=starts, columns=columns)
 
 
@@ -156,13 +162,34 @@ def _move(
 
 @njit(cache=True, nogil=True)
 def _split(
-    keys: IndexArray, digits: int, first: int, last: int, out_order: AnyArray, out_fresh: AnyArray
+    keys: IndexArray, digits: int, first: int, last: int, out_order: AnyArray, out_count: IndexArray
 ) -> None:
-    """Take the numbers of rows out again, and say which differ from the row before."""
+    """Take the numbers of rows out again, and count those that differ from the row before."""
     mask = (np.int64(1) << digits) - 1
+    count = 0
     for place in range(first, last):
         out_order[place] = keys[place] & mask
-        out_fresh[place] = place == 0 or keys[place] >> digits != keys[place - 1] >> digits
+        if place == 0 or keys[place] >> digits != keys[place - 1] >> digits:
+            count += 1
+    out_count[0] = count
+
+
+@njit(cache=True, nogil=True)
+def _pick(
+    keys: IndexArray,
+    digits: int,
+    first: int,
+    last: int,
+    start: int,
+    out_starts: IndexArray,
+    out_keys: IndexArray,
+) -> None:
+    """Write where rows differ from the row before, and their numbers, from a place on."""
+    for place in range(first, last):
+        if place == 0 or keys[place] >> digits != keys[place - 1] >> digits:
+            out_starts[start] = place
+            out_keys[start] = keys[place]
+            start += 1
 
 
 def _group_long(cells: IndexArray, shape: Shape) -> Groups:

@@ -112,13 +112,13 @@ def observe(
     >>> cells.shape, cells.counts.tolist(), cells.means.tolist()
     ((3, 2), [2, 1], [2.0, 4.0])
     """
-    cells, lengths = check_coords(coords, shape)
+    workers = Workers(1) if workers is None else workers
+    cells, lengths = check_coords(coords, shape, workers)
     numbers = check_values(values, cells.shape[0], allow_negative=allow_negative)
     importance = None if sample_weight is None else check_weights(sample_weight, numbers.size)
     if importance is not None and not importance.all():
         kept = importance > 0.0
         cells, numbers, importance = cells[kept], numbers[kept], importance[kept]
-    workers = Workers(1) if workers is None else workers
     groups = group_rows(cells, lengths, workers)
     order_repeats(groups.order, groups.starts, numbers, importance, workers=workers)
     left = collapse(groups.order, groups.starts, numbers, importance, workers=workers)

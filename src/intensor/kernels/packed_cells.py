@@ -87,21 +87,45 @@ def pack_cells(
     observations: Observations, radius: float, workers: Workers | None = None
 ) -> PackedCells:
     """Lay the observed cells out for the fast kernels, in units of the radius."""
-    order = np.argsort(observations.counts.max() - observations.counts, kind="stable")
-    order = order.astype(np.min_scalar_type(observations.n_cells))
+    order = _most_often_first(observations.counts)
     counts = observations.counts[order]
+    targets, shares = np.empty(counts.size), np.empty(counts.size)
+
+    def write(piece: int) -> None:
+        if piece == 0:
+            np.divide(observations.means[order], radius, out=targets)
+        elif observations.shares is None:
+            np.divide(counts, np.float64(observations.n), out=shares)
+        else:
+            np.take(observations.shares, order, out=shares)
+
+    (Workers(1) if workers is None else workers).run(write, 2)
     return PackedCells(
         shape=observations.shape,
         rows=positions(observations.coords, observations.shape, order, workers),
         offsets=mode_offsets(observations.shape),
-        targets=observations.means[order] / radius,
-        shares=observations.cell_shares()[order],
+        targets=targets,
+        shares=shares,
         counts=counts,
         extra=count_planes(counts),
         weighted=observations.shares is not None,
         constant=observations.within / radius**2,
         order=order,
     )
+
+
+def _most_often_first(counts: AnyArray) -> AnyArray:
+    """Return the cells by falling counts; those of the same count stay in order.
+
+    Most cells are observed once, or few more than once: only those that are get sorted.
+    """
+    kind = np.min_scalar_type(counts.size)
+    repeated = np.flatnonzero(counts > 1).astype(kind)
+    if repeated.size == 0:
+        return np.arange(counts.size, dtype=kind)
+    more = counts[repeated]
+    repeated = repeated[np.argsort(more.max() - more, kind="stable")]
+    return np.concatenate((repeated, np.flatnonzero(counts == 1).astype(kind)))
 
 
 def pack_sample(

@@ -20,6 +20,8 @@ __all__ = ["Whole", "leave_out"]
 
 FLAGGED = 64
 """Indices per cell up to which all of a mode are gone through to find those that occur."""
+SOME = 16
+"""Cells per index that are looked at first: where all indices occur, they mostly show it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -87,10 +89,11 @@ def _occurring(column: AnyArray, length: int) -> tuple[IndexArray, AnyArray]:
         kept, numbers = np.unique(column, return_inverse=True)
         return kept.astype(np.int64), numbers
     seen = np.zeros(length, dtype=np.bool_)
-    seen[column] = True
+    for step in (max(1, column.size // (SOME * length)), 1):  # some cells, then all of them
+        seen[column[::step]] = True
+        if seen.all():
+            return np.arange(length), column
     kept = np.flatnonzero(seen)
-    if kept.size == length:
-        return kept, column
     places = np.cumsum(seen, dtype=np.min_scalar_type(length))
     places -= 1
     return kept, places[column]
