@@ -37,6 +37,7 @@ def test_there_is_a_model_of_every_version():
     ("name", "threads"),
     [(name, 1) for name in SOLVE_CASES] + [(name, 2) for name in SOLVE_CASES if "fast" in name],
 )
+@pytest.mark.needs_jit
 def test_solves_give_what_they_did(name, threads):
     expected = json.loads(SOLVES.read_text())[name]
     found = solve_case(name, threads=threads)

@@ -738,6 +738,7 @@ def test_ctrl_c_during_the_fit_gives_the_best_so_far():
     checked(found)
 
 
+@pytest.mark.needs_jit
 def test_the_time_limit_ends_a_fit():
     data = intensor.planted((25, 25, 25), 4000, noise=0.2)
     fitted(NOISY)  # so that nothing is compiled below
@@ -751,6 +752,7 @@ def names_of(path):
     return path.transform, path.baseline
 
 
+@pytest.mark.needs_jit
 @pytest.mark.parametrize("remainder", ["none", "auto"])
 def test_six_scales_share_the_time(remainder):
     data, cells, truth = smooth((20, 20, 20))
