@@ -42,7 +42,7 @@ class Watch:
             self.seen.append(f"{event} {arguments!r}"[:200])
         elif event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITES:
             path = str(arguments[0])
-            known = path.startswith(str(self.inside)) or "__pycache__" in path
+            known = path.startswith(str(self.inside)) or "__pycache__" in path or _of_numba()
             if isinstance(arguments[0], str | bytes | os.PathLike) and not known:
                 self.seen.append(f"write to {path}"[:200])
 
