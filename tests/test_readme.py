@@ -28,7 +28,7 @@ def test_there_are_two_commands_of_one_line(text):
     commands = re.findall(r"```sh\n(.*?)\n```", text, flags=re.DOTALL)
     assert [command.split()[-2:] for command in commands] == [
         [".venv/bin/intensor", "demo"],
-        ["-n", "auto"],
+        ["--dist", "worksteal"],
     ]
     assert all("\n" not in command for command in commands)
 
