@@ -49,8 +49,7 @@ def device(_folder):
 
 SLOW = pytest.mark.slow
 PLACES = [
-    pytest.param(cluster, 3, id="cluster"),
-    pytest.param(cluster, 60, id="cluster, many", marks=SLOW),
+    pytest.param(cluster, 60, id="cluster", marks=SLOW),
     pytest.param(files, 30, id="files"),
     pytest.param(files, 200, id="files, many", marks=SLOW),
     pytest.param(

@@ -74,7 +74,7 @@ class PackedCells:
         chosen = distinct(rng.integers(0, self.n_cells, size=size))
         packed = pack_sample(
             shape=self.shape,
-            rows=self.rows[chosen],
+            rows=np.take(self.rows, chosen, axis=0),
             targets=self.targets[chosen],
             counts=self.counts[chosen],
             shares=self.shares[chosen] if self.weighted else None,
