@@ -25,7 +25,7 @@ SOLVE = """
 import json, sys, time
 import intensor
 
-version, path = json.loads(sys.argv[1]), sys.argv[2]
+words, path = json.loads(sys.argv[1]), sys.argv[2]
 data = intensor.planted((6, 6, 6), 120, noise=0.3)
 
 
@@ -38,17 +38,15 @@ result = intensor.solve(
     data.coords,
     data.values,
     shape=data.shape,
-    radius=1.0,
-    version=version,
-    rtol=1e-6 if version == "fast" else 0.03,
     callback=slowly,
     checkpoint=path,
     checkpoint_every=0.0,
     resume=True,
+    **words,
 )
 print(json.dumps([result.objective, result.bound, result.model.weights.tolist()]))
 """
-WINDOW = {"fast": 0.5, 3: 0.5, 8: 0.5}
+WINDOW = 0.5
 """Seconds after the first round in which a kill strikes."""
 
 
@@ -75,16 +73,16 @@ def check_folder(folder, path):
     return len(hidden)
 
 
-def solve_with_kills(folder, version, kills, rng):
+def solve_with_kills(folder, words, kills, rng):
     """Kill a solve so often, go on each time, and return its end and what happened."""
     path = folder / "run.npz"
-    command = [sys.executable, "-c", SOLVE, json.dumps(version), str(path)]
+    command = [sys.executable, "-c", SOLVE, json.dumps(words), str(path)]
     struck = writing = 0
     while True:
         process = start(command)
         first = process.stdout.readline()
         if first.startswith("round") and struck < kills:  # there may be no round left
-            time.sleep(rng.uniform(0.0, WINDOW[version]))
+            time.sleep(rng.uniform(0.0, WINDOW))
             process.kill()
         output = ended(process)
         if output is not None:
@@ -104,21 +102,15 @@ def solve_with_kills(folder, version, kills, rng):
 )
 def test_a_killed_solve_ends_the_same(tmp_path, version, kills):
     data = intensor.planted((6, 6, 6), 120, noise=0.3)
-    whole = intensor.solve(
-        data.coords,
-        data.values,
-        shape=data.shape,
-        radius=1.0,
-        version=version,
-        rtol=1e-6 if version == "fast" else 0.03,
-    )
+    words = {"radius": 1.0, "version": version, "rtol": 1e-6 if version == "fast" else 0.03}
+    whole = intensor.solve(data.coords, data.values, shape=data.shape, **words)
     rng = random.Random(kills)
     struck = writing = chains = 0
     while struck < kills:
         folder = tmp_path / str(chains)
         folder.mkdir()
         chains += 1
-        end, more, half = solve_with_kills(folder, version, min(4, kills - struck), rng)
+        end, more, half = solve_with_kills(folder, words, min(4, kills - struck), rng)
         objective, bound, weights = end
         assert objective == pytest.approx(whole.objective, rel=1e-9, abs=0.0)
         assert bound == pytest.approx(whole.bound, rel=1e-9, abs=0.0)

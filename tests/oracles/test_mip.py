@@ -294,6 +294,7 @@ def test_a_short_budget_ends_a_hard_search(solver):
         answer = oracle.minimise(costs, budget=Budget(seconds))
         assert_consistent(answer, costs, observations)
         assert answer.bound <= vertex_cost(known, costs, observations)
+        assert answer.bound < answer.value, "it should not have got to its end"
     assert answer.bound > 0.9 * sum_of_negative(costs), "a second should prove something"
     warm = oracle.minimise(costs, incumbent=known, budget=Budget(0.2))
     assert warm.value <= vertex_cost(known, costs, observations)

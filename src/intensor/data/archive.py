@@ -110,7 +110,7 @@ def _infos(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
         name = info.filename.removesuffix(".npy")
         if name in infos or name == info.filename:
             raise FileFormatError(
-                f"has the entry {info.filename!r}, which does not belong in a NumPy archive (.npz)"
+                f"has the entry {info.filename!r}, which does not belong in {ARCHIVE}"
             )
         infos[name] = info
     return infos

@@ -38,7 +38,7 @@ def atomic_write(path: Any, *, sole: bool = False) -> Iterator[Path]:
     _check_target(path, target)
     name = target.name[:200] if sole else secrets.token_hex(6)
     temporary = target.with_name(f".intensor-{name}.part")
-    try:
+    with _spared(path, temporary):
         if sole:
             temporary.unlink(missing_ok=True)
         # not tempfile: its files are for the owner alone, whatever the umask says
@@ -49,12 +49,6 @@ def atomic_write(path: Any, *, sole: bool = False) -> Iterator[Path]:
         if target.exists():
             temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         os.replace(temporary, target)
-    except OSError as problem:
-        reason = problem.strerror or str(problem)
-        raise FileFormatError(f"{path}: cannot be written ({reason})") from problem
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def check_place(path: Any) -> None:
@@ -65,11 +59,17 @@ def check_place(path: Any) -> None:
     target = Path(os.path.realpath(path))
     _check_target(path, target)
     temporary = target.with_name(f".intensor-{secrets.token_hex(6)}.part")
+    with _spared(path, temporary), open(temporary, "xb") as file:
+        file.write(PROBE)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextlib.contextmanager
+def _spared(path: Any, temporary: Path) -> Iterator[None]:
+    """Leave no temporary file behind, and say what cannot be written in words of ours."""
     try:
-        with open(temporary, "xb") as file:
-            file.write(PROBE)
-            file.flush()
-            os.fsync(file.fileno())
+        yield
     except OSError as problem:
         reason = problem.strerror or str(problem)
         raise FileFormatError(f"{path}: cannot be written ({reason})") from problem

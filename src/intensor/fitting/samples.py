@@ -76,7 +76,7 @@ class Samples:
         return replace(
             self,
             coords=np.stack(coords, axis=1).astype(np.int64, copy=False),
-            shape=tuple(len(kept) for kept in whole.kept),
+            shape=whole.condensed,
             whole=whole,
         )
 

@@ -94,10 +94,8 @@ def pack_cells(
     def write(piece: int) -> None:
         if piece == 0:
             np.divide(observations.means[order], radius, out=targets)
-        elif observations.shares is None:
-            np.divide(counts, np.float64(observations.n), out=shares)
         else:
-            np.take(observations.shares, order, out=shares)
+            np.take(observations.cell_shares(), order, out=shares)
 
     (Workers(1) if workers is None else workers).run(write, 2)
     return PackedCells(

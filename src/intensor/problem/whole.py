@@ -39,6 +39,11 @@ class Whole:
     shape: Shape
     kept: tuple[AnyArray, ...]
 
+    @property
+    def condensed(self) -> Shape:
+        """Mode lengths of the part."""
+        return tuple(len(indices) for indices in self.kept)
+
     def spread(self, numbers: AnyArray) -> AnyArray:
         """Return rows for all indices, modes end to end: those of the part, and 0 elsewhere."""
         offsets = mode_offsets(self.shape)[:-1]
@@ -78,9 +83,10 @@ def leave_out(
     """
     modes = [_occurring(column, length) for column, length in zip(coords, shape, strict=True)]
     kept = tuple(indices for indices, _ in modes)
-    if all(len(indices) == length for indices, length in zip(kept, shape, strict=True)):
+    whole = Whole(shape=shape, kept=kept)
+    if whole.condensed == shape:
         return tuple(coords), None
-    return tuple(numbers for _, numbers in modes), Whole(shape=shape, kept=kept)
+    return tuple(numbers for _, numbers in modes), whole
 
 
 def _occurring(column: AnyArray, length: int) -> tuple[IndexArray, AnyArray]:

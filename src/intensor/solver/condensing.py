@@ -27,12 +27,11 @@ def condense(observations: Observations) -> tuple[Observations, Whole | None]:
     coords, whole = leave_out(observations.coords, observations.shape)
     if whole is None:
         return observations, None
-    shape = tuple(len(kept) for kept in whole.kept)
     narrow = tuple(
         column.astype(np.min_scalar_type(length - 1), copy=False)
-        for column, length in zip(coords, shape, strict=True)
+        for column, length in zip(coords, whole.condensed, strict=True)
     )
-    return replace(observations, shape=shape, coords=narrow), whole
+    return replace(observations, shape=whole.condensed, coords=narrow), whole
 
 
 def spread_model(model: Model, whole: Whole) -> Model:
