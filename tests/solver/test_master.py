@@ -265,3 +265,34 @@ def test_no_vertex_at_all():
     master.solve(np.zeros((4, 4)), 0, np.zeros(4), tolerance=0.0)
     assert master.size == 0
     assert not master.weights.any()
+
+
+# --- numbers that no honest caller would pass: nothing may be written past the arrays
+
+
+@pytest.mark.parametrize("tolerance", [-1e-3, -1.0, -np.inf, np.nan, np.inf])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_tolerance_lets_a_vertex_in_twice(seed, tolerance):
+    problem = random_problem(6, 10, seed, scale=3.0)
+    gram = problem.columns.T @ problem.columns
+    for _ in range(3):
+        problem.master.solve(gram, 10, problem.half_gradient(), tolerance=tolerance)
+    support = problem.master.support[: problem.master.size].tolist()
+    assert len(set(support)) == len(support) <= 10
+    assert set(np.flatnonzero(problem.master.weights)) <= set(support)
+
+
+@pytest.mark.parametrize("what", ["gram", "half_gradient"])
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 1e308])
+def test_numbers_that_are_none_stay_within_the_arrays(what, number):
+    problem = random_problem(6, 10, 0)
+    arrays = {
+        "gram": problem.columns.T @ problem.columns,
+        "half_gradient": problem.half_gradient(),
+    }
+    arrays[what][..., 3] = number
+    for _ in range(3):
+        problem.master.solve(arrays["gram"], 10, arrays["half_gradient"].copy(), tolerance=1e-9)
+    support = problem.master.support[: problem.master.size].tolist()
+    assert len(set(support)) == len(support) <= 10
+    assert set(support) <= set(range(10))

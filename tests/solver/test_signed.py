@@ -113,6 +113,23 @@ def test_every_oracle_proves_both_signs(exact):
     assert result.counters.exact_calls % 2 == 0
 
 
+@pytest.mark.parametrize("exact", ["highs", "scip", "gurobi", "enumeration", "branch"])
+@pytest.mark.parametrize("radius", [1.0, 2.0, 3.0])
+@pytest.mark.filterwarnings("ignore::intensor.errors.RadiusWarning")
+def test_a_vertex_that_gains_nothing_never_enters(exact, radius):
+    """Each sign has a goal of its own: the first answer must not move what the second must beat.
+
+    With one goal for both, a vertex of gain -7e-16 entered and the master wrote past its arrays.
+    """
+    coords, values = [[0, 0], [0, 1], [1, 0], [1, 1]], [3.0, 3.0, -2.0, 2.0]
+    result = solve(coords, values, (2, 2), radius=radius, exact=exact, tol=0.0, rtol=1e-9)
+    least = brute.optimum((2, 2), coords, values, radius, signed=True)
+    assert result.objective == pytest.approx(least, rel=1e-7)
+    assert result.bound <= least * (1.0 + 1e-12)
+    assert len(result.model) <= 18  # nine boxes in a matrix of two by two, with two signs
+    assert intensor.verify(result, coords, values).ok
+
+
 def test_without_an_oracle_nothing_is_claimed():
     coords, values = drawn((4, 3, 3), 40)
     result = solve(coords, values, (4, 3, 3), radius=0.9, exact="off")

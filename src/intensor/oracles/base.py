@@ -52,7 +52,9 @@ class Goal:
     """When an answer is good enough (weak separation).
 
     A vertex v is good enough when ``<c, x - v> > phi``. ``phi`` is half of what is known of
-    the primal gap, so it falls as the oracle's bound rises. With ``pool`` above 1 an oracle
+    the primal gap, so it falls as the oracle's bound rises, but never below 0: a vertex that
+    gains nothing is not good enough, whatever rounding makes of a bound. A goal belongs to one
+    call of an oracle. With ``pool`` above 1 an oracle
     that can shall go on after the first such vertex: to the best ones, so many at most, and
     to a proof that there are no better ones.
     """
@@ -63,7 +65,7 @@ class Goal:
 
     def reached(self, value: float, bound: float) -> bool:
         """Take in an incumbent's value and a proven bound; say whether the oracle may stop."""
-        self.phi = min(self.phi, (self.product - bound) / 2.0)
+        self.phi = min(self.phi, max(0.0, (self.product - bound) / 2.0))
         return self.product - value > self.phi
 
 

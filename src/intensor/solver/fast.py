@@ -185,7 +185,7 @@ class Corrective:
 
     def correct(self) -> None:
         """Find the best weights, as exactly as the progress of the pricing is worth."""
-        self._exactness = min(self.gain, self.active.value) / 64.0
+        self._exactness = max(0.0, min(self.gain, self.active.value)) / 64.0
         self.active.correct(self._exactness)
 
     def rescale(self, factor: float, tolerance: float) -> None:
@@ -392,31 +392,33 @@ class FastEngine:
         x = self._cells.iterate()
         gradient = objective.gradient(x)
         product = inner(gradient, x)
-        goal = Goal(product=product, phi=self._allowed_gap(objective), pool=POOL)
+        allowed = self._allowed_gap(objective)
         flags, weights = self.vertices()
         heaviest = flags[int(np.argmax(weights))] if len(flags) else None
-        bound, core.gain = np.inf, -np.inf
+        bound, core.gain, gains_enough = np.inf, -np.inf, False
         pool: list[FlagArray] = []
         signs: list[float] = []
         for sign in (1.0, -1.0) if self._signed else (1.0,):
+            goal = Goal(product=product, phi=allowed, pool=POOL)
             answer = self._exact.minimise(
                 sign * gradient, goal=goal, incumbent=heaviest, budget=budget
             )
             state.exact_calls += 1
             bound = min(bound, answer.bound)
             core.gain = max(core.gain, product - answer.value)
+            gains_enough |= product - answer.value > goal.phi
             found = answer.flags[np.newaxis] if answer.pool is None else answer.pool
             fresh = [row for row in found if key(row, sign) not in core.active.known]
             pool += fresh
             signs += [sign] * len(fresh)
         witness = Witness(flags=flags.copy(), weights=weights.copy(), source=answer.source)
         state.prove(objective.lower_bound(gradient, bound), witness)
-        if core.gain > goal.phi and pool:
+        if gains_enough and pool:
             core.failures = 0
             self._lenient = LENIENT
             core.admit(np.array(pool), np.array(signs))
             self._settled = False
-        elif core.gain > goal.phi and self._lenient > 0:
+        elif gains_enough and self._lenient > 0:
             self._lenient -= 1  # all are known: the master was not exact enough
             core.active.linearise()
             self._settled = False

@@ -414,11 +414,12 @@ def _improve(
             change[vertex] = 0.0 if used[vertex] else half_gradient[vertex] + price
         order = np.argsort(change[:count])
         least = change[order[0]] if count else 0.0
-        if least >= -tolerance:
+        if not least < -max(tolerance, 0.0):  # nor if any of them is not a number
             return size, full, rounds + 1
         room = 8 + size // 8
         for vertex in order[:room]:
-            if change[vertex] > WANTED * least:  # a vertex in use has 0, whatever its rounding
+            # A vertex in use has 0, whatever its rounding, and must not enter a second time.
+            if used[vertex] or change[vertex] > WANTED * least:
                 break
             _append(gram, ridge, vertex, size, ones, factor, support)
             used[vertex] = 1
