@@ -29,6 +29,7 @@
     IntensorWarning (UserWarning)
     ├── CheckpointWarning                a checkpoint could not be written; the run goes on
     ├── RadiusWarning                    values above the radius cannot be reached
+    ├── RemainderWarning                 a time limit left no time for kriging
     └── NothingToFillWarning             complete was called on data without a missing cell
 
 Each message says what was got, what was expected and what to do. Reaching a limit (time,
@@ -58,6 +59,7 @@ __all__ = [
     "NothingToFillWarning",
     "RadiusError",
     "RadiusWarning",
+    "RemainderWarning",
     "SettingError",
     "ShapeError",
     "SolverFailedError",
@@ -175,6 +177,10 @@ class CheckpointWarning(IntensorWarning):
 
 class RadiusWarning(IntensorWarning):
     """Some values lie above the radius: no model of that radius can reach them."""
+
+
+class RemainderWarning(IntensorWarning):
+    """A time limit left no time for kriging: the model predicts without a remainder."""
 
 
 class NothingToFillWarning(IntensorWarning):

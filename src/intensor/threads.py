@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
@@ -99,18 +99,39 @@ class Workers:
             self._pool = None
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Have BLAS and LAPACK work on one thread: what they return depends on the number.
+class _OneBlasThread:
+    """The setting of the whole process, in force while anyone asks for it.
 
-    For short pieces of work, since the setting is one of the whole process.
+    The first one to ask makes the change and the last one to leave takes it back, so that several
+    fits in threads of one process do not wait for each other.
     """
-    with _SETTING, _blas().limit(limits=1, user_api="blas"):
-        yield
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._limit = _blas().limit(limits=1, user_api="blas")
+                _let_any_thread_set_blas()
+            self._users += 1
+
+    def __exit__(self, *raised: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._limit.restore_original_limits()
+                _let_any_thread_set_blas()
 
 
-_SETTING = threading.Lock()
-"""Held while the setting is changed: it must be put back to what it was before all changes."""
+_ONE_BLAS_THREAD = _OneBlasThread()
+
+
+def one_blas_thread() -> AbstractContextManager[None]:
+    """Have BLAS and LAPACK work on one thread: what they return depends on the number."""
+    return _ONE_BLAS_THREAD
 
 
 @cache
@@ -118,6 +139,18 @@ def _blas() -> Any:
     from threadpoolctl import ThreadpoolController  # noqa: PLC0415  (looks at all libraries)
 
     return ThreadpoolController()
+
+
+def _let_any_thread_set_blas() -> None:
+    """Give up that only the thread that changed the setting may change it again.
+
+    threadpoolctl 3.7 and later remember that thread and ignore all others.
+    """
+    import threadpoolctl  # noqa: PLC0415
+
+    openblas: Any = getattr(threadpoolctl, "OpenBLASController", None)
+    if hasattr(openblas, "clear_controlling_thread"):
+        openblas.clear_controlling_thread()
 
 
 def _available_cores() -> int:

@@ -16,6 +16,7 @@ from intensor.errors import (
     EmptyDataError,
     NegativeValueError,
     RadiusWarning,
+    RemainderWarning,
     SettingError,
     ValuesError,
 )
@@ -732,7 +733,7 @@ def test_ctrl_c_during_the_fit_gives_the_best_so_far():
             os.kill(os.getpid(), signal.SIGINT)
 
     found = fitted(watch=press, n_solutions=3)
-    assert found.n_solutions == 2
+    assert found.n_solutions == 1  # three rounds are far from enough to be averaged with it
     assert found.validation.averaged is not None
     assert len(found.model) > 0
     checked(found)
@@ -824,11 +825,100 @@ def test_ctrl_c_still_gives_predictions_when_the_remainder_is_kriged(word):
 @pytest.mark.parametrize("remainder", ["kriging", "auto"])
 def test_no_time_at_all_and_a_remainder(remainder):
     data, cells, _ = smooth()
-    found = fitted(data, time_limit=1e-9, remainder=remainder)
+    with pytest.warns(
+        RemainderWarning, match="no time to .*krig.* within 1e-09 s; allow more time"
+    ):
+        found = fitted(data, time_limit=1e-9, remainder=remainder)
     assert found.status is Status.TIME_LIMIT
     assert (found.path.remainder == "kriging") == (found.predictor.remainder is not None)
     assert np.isfinite(found.predict(cells, unseen="mean")).all()
     checked(found, data)
+
+
+def test_a_remainder_without_time_is_left_out_and_said_so(monkeypatch):
+    data, cells, _ = smooth()
+    monkeypatch.setattr(entry, "krige", lambda *arguments, **words: None)
+    with pytest.warns(RemainderWarning, match="no time to krige .* before the fit was stopped"):
+        found = fitted(data, remainder="kriging")
+    assert found.predictor.remainder is None
+    assert np.isfinite(found.predict(cells, unseen="mean")).all()
+    checked(found, data)
+
+
+def test_a_remainder_is_kriged_roughly_where_time_is_short(monkeypatch):
+    data, _, _ = smooth()
+    asked = []
+
+    def slow_when_close(observations, model, *, rough, **words):
+        asked.append(rough)
+        return krige(observations, model, rough=rough, **words) if rough else None
+
+    monkeypatch.setattr(entry, "krige", slow_when_close)
+    found = fitted(data, remainder="kriging", time_limit=100.0)
+    assert asked == [True, False]
+    assert found.predictor.remainder is not None
+    asked.clear()
+    with pytest.warns(RemainderWarning):  # without a limit it is done closely or not at all
+        fitted(data, remainder="kriging")
+    assert asked == [False]
+
+
+def test_ctrl_c_reaches_the_last_kriging(monkeypatch):
+    data, _, _ = smooth()
+    budgets = []
+
+    def endless(observations, model, *, budget, **words):
+        budgets.append(budget)
+        os.kill(os.getpid(), signal.SIGINT)
+        return krige(observations, model, budget=budget, **words)
+
+    monkeypatch.setattr(entry, "krige", endless)
+    with pytest.warns(RemainderWarning):
+        fitted(data, remainder="kriging")
+    assert [budget.spent for budget in budgets] == [True]
+
+
+@pytest.mark.parametrize("kind", ["stop", "interrupt"])
+@pytest.mark.parametrize("looks", [1, 2, 3])
+def test_a_fit_that_is_cut_short_is_as_good_as_the_walk(looks, kind):
+    seen, walked = [], []
+
+    def press(word, progress):
+        if word != "fit":
+            walked.append(progress)
+            return True
+        seen.append(progress)
+        if len(seen) == looks and kind == "interrupt":
+            os.kill(os.getpid(), signal.SIGINT)
+        return len(seen) < looks or kind == "interrupt"
+
+    found = fitted(watch=press, rtol=1e-9)
+    assert found.status is (Status.STOPPED if kind == "stop" else Status.INTERRUPTED)
+    assert len(found.model) > 5
+    whole = fitted(rtol=1e-9)
+    variance = NOISY.values.var()
+    assert found.objective - whole.objective < 0.2 * (variance - whole.objective)
+    assert np.abs(found.model.weights).sum() <= found.radius * (1.0 + 1e-12)
+    checked(found)
+
+
+def test_a_tolerance_is_not_taken_from_a_validation_that_was_cut():
+    found = fitted(time_limit=1e-9)
+    assert found.validation.approach == ()
+    assert found.result.tolerance <= 1.01 * RTOL * np.mean(NOISY.values**2)
+    assert found.status is Status.TIME_LIMIT
+
+
+def test_solutions_that_were_cut_short_do_not_spoil_an_average(monkeypatch):
+    results = [fitted(radius=0.8).result]
+    bad = dataclasses.replace(
+        results[0], status=Status.TIME_LIMIT, objective=2.0 * results[0].objective
+    )
+    near = dataclasses.replace(bad, objective=1.05 * results[0].objective)
+    done = dataclasses.replace(bad, status=Status.STALLED)
+    kept = entry._worth_averaging([results[0], bad, near, done])
+    assert kept == [results[0], near, done]
+    assert entry._worth_averaging([bad]) == [bad]
 
 
 def test_no_time_at_all_still_gives_a_model():

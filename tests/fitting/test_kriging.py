@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import warnings
 from functools import reduce
 
 import numpy as np
@@ -11,6 +12,7 @@ import intensor
 from intensor.budget import Budget
 from intensor.data.observations import observe
 from intensor.fitting import kriging as module
+from intensor.fitting.fields import FieldAlgebra
 from intensor.fitting.kriging import (
     FIRST_NOISE,
     LONGEST,
@@ -19,7 +21,6 @@ from intensor.fitting.kriging import (
     SPARSEST,
     _Kriging,
     can_krige,
-    expected_seconds,
     krige,
 )
 from intensor.model.model import build_model
@@ -59,6 +60,7 @@ def started(model, observations, seed=0):
         weights=shares * observations.n_cells,
         noise=FIRST_NOISE * square,
         seed=seed,
+        algebra=FieldAlgebra(Budget()),
     )
     return kriging, mean
 
@@ -98,9 +100,9 @@ def test_the_field_is_the_one_expected_of_the_covariances(shape, rounds, repeats
     model, observations = drawn(shape, repeats=repeats)
     kriging, mean = started(model, observations, seed=3)
     for _ in range(rounds):
-        kriging.improve(Budget())
+        kriging.improve()
     expected = formula(kriging, observations, mean)
-    assert apart(kriging.expected(Budget()), expected) < 1e-3
+    assert apart(kriging.expected(), expected) < 1e-3
     field = kriged(model, observations, seed=3, rounds=rounds)
     assert apart(model.to_dense() + field, mean + expected) < 5e-3
 
@@ -108,7 +110,7 @@ def test_the_field_is_the_one_expected_of_the_covariances(shape, rounds, repeats
 def test_the_usual_accuracy_is_enough():
     model, observations = drawn()
     kriging, mean = started(model, observations)
-    assert apart(kriging.expected(Budget()), formula(kriging, observations, mean)) < 1e-2
+    assert apart(kriging.expected(), formula(kriging, observations, mean)) < 1e-2
 
 
 @pytest.mark.parametrize("mode", range(3))
@@ -119,7 +121,8 @@ def test_what_other_modes_have_in_common_is_taken_out_of_a_covariance(mode):
     others = [root @ root.T for place, root in enumerate(roots) if place != mode]
     slabs = np.moveaxis(field, mode, 0).reshape(field.shape[mode], -1).astype(np.float64)
     expected = slabs @ np.linalg.solve(np.kron(*others), slabs.T) / slabs.shape[1]
-    assert apart(module._mode_covariance(field, roots, mode), expected) < 1e-4
+    kriging, _ = started(*drawn())
+    assert apart(kriging._mode_covariance(field, roots, mode), expected) < 1e-4
 
 
 def test_covariances_are_covariances():
@@ -132,7 +135,7 @@ def test_covariances_are_covariances():
             assert np.linalg.eigvalsh(covariance).min() > -1e-5 * np.trace(covariance)
             if mode:  # one of them has the size of the field, and only one
                 assert np.trace(covariance) == pytest.approx(len(covariance), rel=1e-5)
-        kriging.improve(Budget())
+        kriging.improve()
 
 
 def test_indices_that_boxes_treat_alike_are_alike():
@@ -196,7 +199,7 @@ def test_the_noise_is_found(noise, repeats):
     seen = observe(np.argwhere(known)[rows], values, shape=known.shape, allow_negative=True)
     kriging, _ = started(model, seen)
     for _ in range(4):
-        kriging.improve(Budget())
+        kriging.improve()
     of_one = kriging._noise * counts.mean()  # the average cell has the weight 1
     assert 0.5 * noise**2 < of_one < 2.0 * noise**2
 
@@ -273,7 +276,8 @@ def test_nothing_left_is_nothing_expected():
     coords = np.stack(columns_of(observations), axis=1)
     exact = observe(coords, model.predict(coords), shape=model.shape)
     assert not kriged(model, exact).any()
-    assert not kriged(model, observe(coords, np.zeros(len(coords)), shape=model.shape))[0].all()
+    zeros = observe(coords, np.zeros(len(coords)), shape=model.shape)
+    assert np.array_equal(kriged(model, zeros), -model.to_dense())
 
 
 def test_indices_may_come_in_any_order():
@@ -345,13 +349,69 @@ def test_hardly_any_cells(shape, count):
 def test_an_interrupted_budget_ends_it():
     budget = Budget()
     budget.interrupted = True
-    assert np.isfinite(kriged(*drawn(), budget=budget)).all()
+    assert krige(drawn()[1], drawn()[0], budget=budget) is None
 
 
-def test_time_limits_do_not_count():
+def test_without_time_there_is_no_remainder():
     model, observations = drawn()
-    late = kriged(model, observations, budget=Budget(0.0))
-    assert np.array_equal(late, kriged(model, observations))
+    assert krige(observations, model, budget=Budget(0.0)) is None
+    assert krige(observations, model, budget=Budget(100.0)) is not None
+
+
+@pytest.mark.parametrize("asked", [1, 2, 5, 20, 60])
+def test_it_ends_wherever_the_time_runs_out(asked):
+    class Soon(Budget):
+        """Has time for so many pieces of work."""
+
+        left = asked
+
+        @property
+        def spent(self):
+            self.left -= 1
+            return self.left < 0
+
+    model, observations = drawn()
+    assert krige(observations, model, budget=Soon()) is None
+
+
+def test_the_number_of_threads_changes_nothing(monkeypatch):
+    from intensor.fitting import fields  # noqa: PLC0415
+
+    model, observations, _, _ = smooth()
+    whole = kriged(model, observations)
+    monkeypatch.setattr(fields, "PIECE", 1000)
+    pieces = [kriged(model, observations, threads=threads) for threads in (1, 2, 5)]
+    assert np.array_equal(pieces[0], pieces[1])
+    assert np.array_equal(pieces[0], pieces[2])
+    assert apart(pieces[0], whole) < 1e-3
+
+
+# --- data that is constant, or nearly so
+
+
+@pytest.mark.parametrize("spread", [0.0, 1e-16, 1e-14, 1e-12, 1e-9, 1e-6, 1e-3])
+@pytest.mark.parametrize("value", [3.3, 1e-20, 1e30])
+@pytest.mark.parametrize("name", NOTHING)
+def test_constant_data_is_expected_to_be_constant(name, value, spread):
+    flags, weights = NOTHING[name]
+    shape = (3, 4)
+    model = build_model(flags.astype(np.uint8), value * weights / 2.0, shape=shape, radius=value)
+    rng = np.random.default_rng(0)
+    coords = np.argwhere(rng.random(shape) < 0.7)
+    values = value * (1.0 + spread * rng.standard_normal(len(coords)))
+    field = kriged(model, observe(coords, values, shape=shape))
+    found = model.to_dense() + field
+    np.testing.assert_allclose(found, value, rtol=max(10.0 * spread, 1e-8))
+
+
+@pytest.mark.parametrize("radius", [1.0, 3.3, 10.0])
+def test_a_constant_table_is_completed(radius):
+    coords = np.argwhere(np.ones((6, 7)))[::2][:20]
+    completer = intensor.TensorCompleter(radius=radius, remainder="kriging")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", intensor.errors.RadiusWarning)
+        completer.fit(coords, np.full(20, 3.3))
+    np.testing.assert_allclose(completer.predict([[0, 1], [3, 3]]), 3.3, rtol=1e-9)
 
 
 # --- what is small and dense enough
@@ -390,9 +450,3 @@ def test_more_cells_than_can_be_counted():
 def test_repeats_do_not_make_a_tensor_dense():
     observations = observe(np.zeros((1000, 2), dtype=int), np.ones(1000), shape=(32, 32))
     assert not can_krige(observations)
-
-
-def test_larger_tensors_are_expected_to_take_longer():
-    small, large = (expected_seconds(spread(shape, 4)) for shape in ((10, 10), (10, 10, 10)))
-    assert 0.0 < small < 0.1
-    assert large == pytest.approx(15.0 * small)  # ten times the cells, half as many modes again

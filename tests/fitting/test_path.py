@@ -7,6 +7,7 @@ import pytest
 
 import intensor
 from intensor.budget import Budget
+from intensor.data.tree import Branch
 from intensor.fitting import fold as fold_module
 from intensor.fitting.fold import SLACK
 from intensor.fitting.kriging import krige
@@ -21,6 +22,8 @@ from intensor.fitting.path import (
     WORTH,
     RadiusPath,
     approach,
+    capture_walk,
+    restore_walk,
     walk,
 )
 from intensor.fitting.preparation import prepare
@@ -47,7 +50,7 @@ def pairs_of(data, options, weights=None):
 def walked(data, *, budget=None, watch=go_on, weights=None, **words):
     options = check_options(**words)
     pairs = pairs_of(data, options, weights)
-    path, (model, *_) = walk(
+    path, (model, *_), *_ = walk(
         pairs, options.scales[0], options, budget=budget or Budget(), watch=watch
     )
     return path, model, pairs
@@ -186,7 +189,7 @@ def test_folds_are_averaged():
         walk([pair], options.scales[0], options, budget=Budget(), watch=go_on) for pair in pairs
     ]
     for name in ("errors", "objectives", "boxes", "noise"):
-        mean = np.mean([getattr(one, name)[0] for one, _ in alone])
+        mean = np.mean([getattr(one, name)[0] for one, *_ in alone])
         assert getattr(path, name)[0] == pytest.approx(mean, rel=1e-12)
     assert np.array_equal(model.weights, alone[0][1][0].weights)
 
@@ -351,14 +354,14 @@ def test_a_remainder_is_taken_when_most_folds_say_so(monkeypatch):
 
         with monkeypatch.context() as patch:
             patch.setattr(fold_module.Fold, "_score", vote)
-            path, _ = walk(pairs, options.scales[0], options, budget=Budget(), watch=go_on)
+            path, *_ = walk(pairs, options.scales[0], options, budget=Budget(), watch=go_on)
         assert path.kriged.tolist() == [sum(wanted) > 1]
 
 
 def test_a_closer_fit_is_measured_with_the_remainder_that_was_chosen(monkeypatch):
     options = check_options(remainder="auto", radius=0.2)
     pairs = pairs_of(NOISY, options)
-    path, _ = walk(pairs, options.scales[0], options, budget=Budget(), watch=go_on)
+    path, *_ = walk(pairs, options.scales[0], options, budget=Budget(), watch=go_on)
     asked = []
 
     def spy(observations, model, **words):
@@ -379,14 +382,14 @@ def test_a_closer_fit_is_measured_with_the_remainder_that_was_chosen(monkeypatch
 def test_a_kriged_approach_goes_on_from_the_path(monkeypatch):
     options = check_options(remainder="auto", radius=0.7, validation=3)
     pairs = pairs_of(NOISY, options)
-    path, models = walk(pairs, options.scales[0], options, budget=Budget(), watch=go_on)
+    path, models, *_ = walk(pairs, options.scales[0], options, budget=Budget(), watch=go_on)
     assert len(models) == 3
     begun = []
     start_from = FastEngine.start_from
 
-    def spy(engine, flags, signs):
+    def spy(engine, flags, signs, budget):
         begun.append(len(flags))
-        start_from(engine, flags, signs)
+        start_from(engine, flags, signs, budget)
 
     monkeypatch.setattr(FastEngine, "start_from", spy)
     for kriged in (True, False):
@@ -417,3 +420,58 @@ def test_boxes_of_a_kriged_path_see_a_sample_and_kriging_sees_all(monkeypatch):
     assert 20 < seen["boxed"] < 0.8 * training.n_cells
     walked(NOISY, radius=1.0)  # without a remainder, boxes see all
     assert seen["boxed"] == training.n_cells
+
+
+# --- walks that a limit cuts off
+
+
+class Rounds(Budget):
+    """Has time for so many questions."""
+
+    def __init__(self, asked):
+        super().__init__()
+        self._left = asked
+
+    @property
+    def spent(self):
+        self._left -= 1
+        return self._left < 0
+
+
+def test_a_walk_says_whether_its_first_radius_was_cut_off():
+    options = check_options()
+    pairs = pairs_of(NOISY, options)
+    whole = walk(pairs, options.scales[0], options, budget=Budget(), watch=go_on)
+    assert not whole.cut
+    cut = walk(pairs, options.scales[0], options, budget=Budget(0.0), watch=go_on)
+    assert cut.cut
+    assert len(cut.path) == 1
+    assert whole.kriging_seconds == cut.kriging_seconds == 0.0
+
+
+def test_an_approach_whose_first_step_was_cut_off_says_nothing():
+    options = check_options()
+    pairs = pairs_of(NOISY, options)
+    path, models, *_ = walk(pairs, options.scales[0], options, budget=Budget(), watch=go_on)
+    words = {"pairs": pairs, "scale": options.scales[0], "options": options, "path": path}
+    assert approach(**words, models=models, budget=Budget(0.0), watch=go_on) == ()
+    whole = approach(**words, models=models, budget=Budget(), watch=go_on)
+    counts = set()
+    for asked in range(1, 80, 4):
+        found = approach(**words, models=models, budget=Rounds(asked), watch=go_on)
+        assert found[:-1] == whole[: max(len(found) - 1, 0)]  # only the last one may be cut off
+        counts.add(len(found))
+    assert 0 in counts
+    assert max(counts) > 1
+
+
+def test_how_long_kriging_takes_is_told():
+    options = check_options(remainder="auto", radius=0.7)
+    pairs = pairs_of(NOISY, options)
+    whole = walk(pairs, options.scales[0], options, budget=Budget(), watch=go_on)
+    assert 0.0 < whole.kriging_seconds < np.inf
+    cut = walk(pairs, options.scales[0], options, budget=Budget(0.0), watch=go_on)
+    assert cut.kriging_seconds == np.inf
+    for one in (whole, cut):
+        again = restore_walk(Branch(capture_walk(one), "here"), NOISY.shape)
+        assert (again.cut, again.kriging_seconds) == (one.cut, one.kriging_seconds)

@@ -54,7 +54,7 @@ def go_on(word, progress):
 def walked(client=None, *, budget=None, watch=go_on, **words):
     options = check_options(**{"validation": 2, "threads": 1, **words})
     pairs = list(splits(SAMPLES, folds=options.folds, share=options.share, seed=0))
-    path, models = walk(
+    path, models, *_ = walk(
         pairs,
         options.scales[0],
         options,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -22,7 +23,7 @@ from intensor.checks import (
 )
 from intensor.data.labels import Labels, number_labels
 from intensor.data.observations import Observations
-from intensor.errors import SettingError
+from intensor.errors import RemainderWarning, SettingError
 from intensor.fitting.averaging import average_models, average_results
 from intensor.fitting.journal import Journal
 from intensor.fitting.kriging import (
@@ -30,7 +31,6 @@ from intensor.fitting.kriging import (
     MOST_CELLS,
     SPARSEST,
     can_krige,
-    expected_seconds,
     krige,
 )
 from intensor.fitting.metrics import measure
@@ -38,6 +38,7 @@ from intensor.fitting.options import Options, Scale
 from intensor.fitting.path import (
     BOXED,
     RadiusPath,
+    Walk,
     approach,
     capture_walk,
     restore_walk,
@@ -48,11 +49,11 @@ from intensor.fitting.record import Fit, Validation, spread_fit
 from intensor.fitting.samples import Samples, sample, splits
 from intensor.kernels.opening import Data
 from intensor.memory import fitting_bytes, require_memory, spreading_bytes
-from intensor.model.model import Model
+from intensor.model.model import Model, shrunk
 from intensor.model.predictor import Predictor
 from intensor.model.remainder import Remainder
 from intensor.oracles.cascade import exact_oracle
-from intensor.solver.loop import run
+from intensor.solver.loop import mean_squared_error, run
 from intensor.solver.result import Progress, Result, Status
 from intensor.solver.snapshot import capture_result, restore_result
 
@@ -76,8 +77,18 @@ WALKING, APPROACHING, AVERAGING = 0.5, 0.4, 0.3
 SPREAD = 1 << 20
 """Cells from which on the workers of a cluster sum over them; a round of messages takes as long
 as summing over fewer."""
-KRIGING = 0.2
-"""Share of the time for the fit that is kept for kriging at most."""
+KRIGING, KRIGING_AT_MOST = 0.2, 0.7
+"""Shares of the time for the last fit: kept for kriging closely, and for kriging at all."""
+KRIGING_CLOSELY, KRIGING_ROUGHLY = 6.0, 3.0
+"""Times the seconds that kriging took in the validation: needed to krige closely, and at all."""
+CUT_SHORT = (Status.TIME_LIMIT, Status.INTERRUPTED, Status.STOPPED, Status.ITERATION_LIMIT)
+"""Why a solve ended that would have gone on."""
+FAR = 1.1
+"""Times the least objective from which on a solve that was cut short is left out of an average."""
+GRACE = 0.8
+"""Seconds that kriging may take after Ctrl-C."""
+WALKED_AGAIN = 2.0
+"""Times the seconds of the walk that a fit from scratch needs to come as far, with care."""
 Watch = Callable[[str, Progress], bool | None]
 """Called with a word on what is being done ("radius 3.2", "fit", "fit 2 of 4") and the progress
 of that solve; returning False ends the fit, with the best so far."""
@@ -163,6 +174,8 @@ class _Fitting:
         self._watch = watch
         self._client = client
         self._walked: Model | None = None
+        self._walked_seconds = 0.0
+        self._kriging_seconds = 0.0
         self._choosing = Budget(within=budget)
         self._journal = journal
         journal.begin(samples, options, budget, self._choosing)
@@ -200,10 +213,11 @@ class _Fitting:
             radius or prepared.largest,
             None if validation is None else validation.tolerance,
             "fit",
-            self._before_kriging(self._budget, prepared, remainder),
+            self._before_kriging(self._budget, remainder),
             warm=remainder != "none",
         )
         result = average_results(results, prepared.observations)
+        result = self._best_seen(result, prepared)
         return Fit(
             predictor=self._predictor(prepared, result.model, remainder),
             result=result,
@@ -220,7 +234,7 @@ class _Fitting:
         whole = self._part("walking", WALKING)
         scales = options.scales
         scouted: list[RadiusPath] = []
-        walked: list[tuple[RadiusPath, tuple[Model, ...]]] = []
+        walked: list[Walk] = []
         large = len(pairs[0][0]) > SCOUTED
         scouting = len(scales) > 1 and (large or math.isfinite(whole.remaining))
         if journal.choose("scouting", scouting):
@@ -239,27 +253,31 @@ class _Fitting:
             if journal.choose(
                 "scouted", large or kriging or some.spent
             ):  # else all of them came to their ends
-                scouted = [replace(path, sampled=True) for path, _ in walked]
+                scouted = [replace(one.path, sampled=True) for one in walked]
                 scales, walked = _foremost(scales, scouted), []
         walked = walked or self._walk_foremost("foremost", pairs, scales, whole)
+        self._warn_if_never_kriged(walked)
         fooled = len(pairs[0][0]) > BOXED and can_krige(pairs[0][0]) and options.remainder == "auto"
-        if fooled and not any(path.kriged[path.best] for path, _ in walked):
+        if fooled and not any(one.path.kriged[one.path.best] for one in walked):
             # Boxes were fitted to a sample for the sake of kriging, which is of no use here.
             self._options = options = replace(options, remainder="none")
-            walked = self._walk_foremost("boxes", pairs, scales, whole)
-        best = int(np.argmin([path.error for path, _ in walked]))
-        scale, models = scales[best], walked[best][1]
-        self._walked = models[0]
+            if not self._journal.choose("no boxes", whole.spent):
+                again = self._walk_foremost("boxes", pairs, scales, whole)
+                walked = walked if again[0].cut else again
+        best = int(np.argmin([one.path.error for one in walked]))
+        scale, chosen = scales[best], walked[best]
+        self._take_note(chosen, len(pairs))
         validation = Validation(
             metric=options.metric,
             folds=len(pairs),
             held_out=float(np.mean([len(held) for _, held in pairs])),
-            paths=(*scouted, *(path for path, _ in walked)),
+            paths=(*scouted, *(one.path for one in walked)),
             chosen=len(scouted) + best,
         )
-        late = self._budget.spent  # then there is no time to fit more closely either
+        # A walk that was cut off says nothing about noise, and there is no time to fit closely.
+        late = chosen.cut or self._budget.spent
         if options.adaptive and not late and sum(held.n_cells for _, held in pairs) >= TOLD:
-            closer = self._approach(pairs, scale, validation.path, models)
+            closer = self._approach(pairs, scale, validation.path, chosen.models)
             validation = replace(validation, approach=closer)
         if options.n_solutions > 1 and validation.path.remainder == "none":
             validation = self._measure_averaging(pairs, scale, validation)
@@ -305,14 +323,14 @@ class _Fitting:
         whole: Budget,
         *,
         scouting: bool = False,
-    ) -> list[tuple[RadiusPath, tuple[Model, ...]]]:
+    ) -> list[Walk]:
         """Walk a path for every scale, with an even share of the time each.
 
         What was walked in this stage before, the journal knows. On a cluster all of them are
         walked at the same time.
         """
 
-        def walk_one(place: int) -> tuple[RadiusPath, tuple[Model, ...]]:
+        def walk_one(place: int) -> Walk:
             left = 1 if self._client is not None else len(scales) - place
             name = f"{stage}, {scales[place].name}"
             saved = self._journal.recall(name)
@@ -330,7 +348,7 @@ class _Fitting:
                 client=self._client,
                 notes=notes,
             )
-            self._journal.record({name: capture_walk(*found)}, whole=name)
+            self._journal.record({name: capture_walk(found)}, whole=name)
             return found
 
         places = range(len(scales))
@@ -345,9 +363,9 @@ class _Fitting:
         pairs: list[tuple[Samples, Samples]],
         scales: tuple[Scale, ...],
         whole: Budget,
-    ) -> list[tuple[RadiusPath, tuple[Model, ...]]]:
+    ) -> list[Walk]:
         """Walk the path of the first scale, and of the others while there is time for as much."""
-        walked: list[tuple[RadiusPath, tuple[Model, ...]]] = []
+        walked: list[Walk] = []
         took = 0.0
         for scale in scales:
             late = took > whole.remaining or (bool(walked) and whole.spent)
@@ -385,21 +403,86 @@ class _Fitting:
             averaged.append(error(average_models(models)))
         return replace(validation, single=float(np.mean(single)), averaged=float(np.mean(averaged)))
 
-    def _before_kriging(self, whole: Budget, prepared: Prepared, remainder: str) -> Budget:
+    def _take_note(self, walked: Walk, folds: int) -> None:
+        """Remember the model of a walk, and how long it and kriging took."""
+        path = walked.path
+        self._walked = walked.models[0]
+        self._walked_seconds = float(path.seconds[path.best]) / folds
+        self._kriging_seconds = walked.kriging_seconds
+
+    def _warn_if_never_kriged(self, walked: Sequence[Walk]) -> None:
+        """Say so when a limit kept validation from looking at the remainder at all."""
+        unknown = all(math.isinf(one.kriging_seconds) for one in walked)
+        if unknown and self._options.remainder == "auto" and not self._choosing.interrupted:
+            self._warn_no_kriging("to see whether kriging what the boxes leave helps")
+
+    def _before_kriging(self, whole: Budget, remainder: str) -> Budget:
         """Return a budget that leaves some time for the remainder."""
         needed = 0.0
         if remainder != "none" and math.isfinite(whole.remaining):
-            needed = min(expected_seconds(prepared.observations), KRIGING * whole.remaining)
+            needed = max(
+                min(KRIGING_CLOSELY * self._kriging_seconds, KRIGING * whole.remaining),
+                min(KRIGING_ROUGHLY * self._kriging_seconds, KRIGING_AT_MOST * whole.remaining),
+            )
         return Budget(whole.remaining - needed, within=whole)
 
     def _predictor(self, prepared: Prepared, model: Model, remainder: str) -> Predictor:
         """Return what predicts with a model, what it leaves kriged if that is wanted."""
         kriged: Remainder | None = None
         if remainder != "none":
-            seed = self._options.solver.seed
-            # A model that was chosen with it predicts badly without: no limit counts here.
-            kriged = krige(prepared.observations, model, budget=Budget(), seed=seed)
+            kriged = self._krige(prepared, model)
+            if kriged is None:
+                self._warn_no_kriging("to krige what the boxes leave, which is left out")
         return prepared.predictor(model, kriged)
+
+    def _krige(self, prepared: Prepared, model: Model) -> Remainder | None:
+        """Krige closely, or roughly where there is too little time; None when there is none.
+
+        Roughly is how the validation did it, so that the choice holds for it too. After Ctrl-C
+        it may take another moment, which is enough where tensors are small.
+        """
+        budget = Budget(GRACE) if self._budget.interrupted else self._budget
+
+        def attempt(*, rough: bool) -> Remainder | None:
+            solver = self._options.solver
+            return krige(
+                prepared.observations,
+                model,
+                budget=budget,
+                threads=solver.threads,
+                seed=solver.seed,
+                rough=rough,
+            )
+
+        if math.isinf(budget.remaining):
+            return attempt(rough=False)
+        started = budget.elapsed
+        found = attempt(rough=True)
+        took = budget.elapsed - started
+        if found is not None and KRIGING_CLOSELY * took <= budget.remaining:
+            found = attempt(rough=False) or found
+        return found
+
+    def _warn_no_kriging(self, what: str) -> None:
+        limit = self._options.solver.time_limit
+        within = "before the fit was stopped" if limit is None else f"within {limit:g} s"
+        warnings.warn(
+            f"there was no time {what}, {within}; allow more time (time_limit), or do without "
+            '(remainder="none")',
+            RemainderWarning,
+            stacklevel=2,
+        )
+
+    def _best_seen(self, result: Result, prepared: Prepared) -> Result:
+        """Return a result that was cut short, with the model of the walk if that is better."""
+        walked = self._walked
+        if walked is None or result.status not in CUT_SHORT:
+            return result
+        model = shrunk(walked, result.model.radius)
+        objective = mean_squared_error(model, prepared.observations, self._options.solver.threads)
+        if objective >= result.objective:
+            return result
+        return replace(result, model=model, objective=objective)
 
     def _part(self, name: str, share: float) -> Budget:
         """Return a share of the time that is left; the same one when the fit is continued."""
@@ -451,7 +534,9 @@ class _Fitting:
                 break
             many = options.n_solutions > 1
             late = whole.spent or self._enough  # go on from where the walk was, and no further
-            go_on = late or (warm and not place and options.version == "fast")
+            share = whole.remaining / (options.n_solutions - place)
+            short = share < WALKED_AGAIN * self._walked_seconds
+            go_on = late or ((warm or short) and not place and options.version == "fast")
             entry = f"{name}, {place}"
             saved = self._journal.recall(entry)
             begin = self._walked if go_on and saved is None else None
@@ -459,7 +544,6 @@ class _Fitting:
                 results.append(restore_result(saved.branch("result"), data.shape))
                 continue
             before = saved.branch("run").finite("seconds") if saved is not None else 0.0
-            share = whole.remaining / (options.n_solutions - place)
             result = run(
                 data,
                 version="fast" if begin is not None else options.version,
@@ -475,7 +559,7 @@ class _Fitting:
             if result.status is not Status.ITERATION_LIMIT:  # which another call may raise
                 self._journal.record({entry: {"result": capture_result(result)}})
             results.append(result)
-        return results
+        return _worth_averaging(results)
 
     def _watch_path(self, scale: Scale) -> Callable[[str, Progress], bool]:
         several = len(self._options.scales) > 1
@@ -493,6 +577,16 @@ class _Fitting:
         if self._watch is not None and self._watch(word, progress) is False:
             self._enough = self._choosing.interrupted = True
         return not self._enough
+
+
+def _worth_averaging(results: list[Result]) -> list[Result]:
+    """Return the results without those that a limit cut off far from the best."""
+    least = min(result.objective for result in results)
+    return [
+        result
+        for result in results
+        if result.status not in CUT_SHORT or result.objective <= FAR * least
+    ]
 
 
 def _foremost(scales: tuple[Scale, ...], scouted: Sequence[RadiusPath]) -> tuple[Scale, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -63,6 +64,8 @@ class Step:
         Whether a limit may have ended it: it does not compare with others then.
     seconds
         Of its budget, in the end.
+    kriging_seconds
+        How many of them kriging took; infinite when there was no time for it.
     """
 
     error: float
@@ -74,6 +77,7 @@ class Step:
     progress: Progress | None
     cut: bool
     seconds: float
+    kriging_seconds: float = 0.0
 
 
 def capture_step(step: Step) -> Tree:
@@ -87,6 +91,7 @@ def capture_step(step: Step) -> Tree:
         "model": capture_model(step.model),
         "progress": capture_trace(() if step.progress is None else (step.progress,)),
         "seconds": step.seconds,
+        "kriging_seconds": step.kriging_seconds,
     }
 
 
@@ -103,6 +108,7 @@ def restore_step(saved: Branch, shape: Shape) -> Step:
         progress=rows[-1] if rows else None,
         cut=False,
         seconds=saved.finite("seconds"),
+        kriging_seconds=saved.number("kriging_seconds") if "kriging_seconds" in saved else 0.0,
     )
 
 
@@ -127,7 +133,6 @@ class Fold:
         if self._remainder != "none" and len(training) > BOXED:
             self._boxed = prepare(sample(training, BOXED, seed=options.solver.seed), scale)
         self._noise = 0.0
-        self._scored = False
 
     def walk_to(self, radius: float, budget: Budget, watch: Callable[[Progress], bool]) -> Step:
         """Fit at a radius, roughly."""
@@ -161,7 +166,7 @@ class Fold:
             self._engine = FastEngine(observations, exact=exact, settings=settings)
             if self._start is not None:
                 start = self._start
-                self._engine.start_from(start.vertices.flags(), np.sign(start.weights))
+                self._engine.start_from(start.vertices.flags(), np.sign(start.weights), budget)
         else:
             self._engine.rescale(settings)
 
@@ -184,19 +189,24 @@ class Fold:
         )
         model = result.model
         error, self._noise = self._score(self._boxed.predictor(model))
-        used_kriging = False
-        if self._remainder != "none" and not (budget.spent and self._scored):
+        used_kriging, started = False, budget.elapsed
+        remainder = None
+        if self._remainder != "none":
             remainder = krige(
                 self.prepared.observations,
                 model,
                 budget=budget,
+                threads=settings.threads,
                 seed=settings.seed,
                 rough=True,
             )
+        kriging_seconds = budget.elapsed - started
+        if remainder is None:
+            kriging_seconds = 0.0 if self._remainder == "none" else math.inf
+        else:
             kriged, _ = self._score(self.prepared.predictor(model, remainder))
             if kriged < error or self._remainder == "kriging":
                 used_kriging, error = True, kriged
-        self._scored = True
         return Step(
             error=error,
             objective=result.objective,
@@ -207,6 +217,7 @@ class Fold:
             progress=last,
             cut=budget.spent,
             seconds=budget.elapsed,
+            kriging_seconds=kriging_seconds,
         )
 
     def _score(self, predictor: Predictor) -> tuple[float, float]:
@@ -229,7 +240,6 @@ class Fold:
         return {
             "engine": None if self._engine is None else self._engine.capture(),
             "noise": self._noise,
-            "scored": self._scored,
         }
 
     def restore(self, saved: Branch) -> None:
@@ -242,7 +252,7 @@ class Fold:
         settings = self._settings(float(radii[0]))
         self._engine = FastEngine(observations, exact=exact, settings=settings)
         self._engine.restore(engine)
-        self._noise, self._scored = saved.finite("noise"), saved.flag("scored")
+        self._noise = saved.finite("noise")
 
     def close(self) -> None:
         """Let go of the engine."""

@@ -26,11 +26,12 @@ import numpy as np
 from intensor.arrays import AnyArray, FloatArray, inner
 from intensor.budget import Budget
 from intensor.data.observations import Observations
+from intensor.fitting.fields import FieldAlgebra, OutOfTimeError
 from intensor.fitting.samples import Samples
 from intensor.model.model import Model
 from intensor.model.remainder import Remainder
 
-__all__ = ["ROUNDS", "can_krige", "expected_seconds", "krige"]
+__all__ = ["ROUNDS", "can_krige", "krige"]
 
 ROUNDS, ROUNDS_WITHOUT = 1, 4
 """Of expectation and maximisation, with boxes and without a single one to start from; more of
@@ -58,9 +59,9 @@ LEAST_NOISE = 1e-6
 PRIOR = 1.0
 """A covariance of d indices is pulled towards one where all pairs are equally alike as if so
 many times d observations of every index had said that."""
-JITTER = 1e-6
-SPEED = 2e10
-"""Multiplications and additions a second in matrix products, with care."""
+CONSTANT = 1e-9
+"""Targets that differ from their mean by less than this share of their size, or of what the boxes
+differ by, are as good as constant."""
 
 
 def can_krige(observations: Observations | Samples) -> bool:
@@ -73,21 +74,16 @@ def can_krige(observations: Observations | Samples) -> bool:
     )
 
 
-def expected_seconds(observations: Observations) -> float:
-    """Return how long kriging takes at most, about."""
-    products = ROUNDS * STEPS + LAST_STEPS
-    return 2.0 * products * math.prod(observations.shape) * sum(observations.shape) / SPEED
-
-
 def krige(
     observations: Observations,
     model: Model,
     *,
     budget: Budget,
+    threads: int | None = 1,
     seed: int = 0,
     rounds: int = ROUNDS,
     rough: bool = False,
-) -> Remainder:
+) -> Remainder | None:
     """Return what is expected of every cell beyond what a model says of it.
 
     Parameters
@@ -95,22 +91,42 @@ def krige(
     observations
         What the model was fitted to.
     budget
-        When it is interrupted, the remainder is what was found so far. Time limits do not count
-        here: half a remainder would be worse than none.
+        When it is spent before the end, None is returned: half a remainder would be worse than
+        none.
+    threads
+        How many may work at a time; the result does not depend on it.
     rounds
         How often the covariances are improved.
     rough
         Leave the covariances as they are and solve the last system less closely: enough to
         compare models, in a fraction of the time.
     """
+    algebra = FieldAlgebra(budget, threads)
+    try:
+        with algebra.running():
+            return _krige(observations, model, algebra, seed=seed, rounds=rounds, rough=rough)
+    except OutOfTimeError:
+        return None
+
+
+def _krige(
+    observations: Observations,
+    model: Model,
+    algebra: FieldAlgebra,
+    *,
+    seed: int,
+    rounds: int,
+    rough: bool,
+) -> Remainder:
     columns = tuple(column.astype(np.int64) for column in observations.coords)
     shares = observations.cell_shares()
     mean = inner(shares, observations.means)
     targets = observations.means - mean
-    boxes = model.to_dense() - mean
+    boxes = _dense(model, algebra) - mean
     size = float(np.abs(targets).max())
-    scaled = (boxes[columns] - targets) / size if size > 0.0 else np.zeros(1)
-    square = inner(shares, scaled**2) if size > 0.0 else 0.0
+    if size <= CONSTANT * max(abs(mean), float(np.abs(boxes).max())):
+        return Remainder(field=-boxes)  # the mean says it all
+    square = inner(shares, ((boxes[columns] - targets) / size) ** 2)
     if not square > 0.0:
         return Remainder(field=np.zeros(observations.shape))  # nothing is left to be predicted
     if np.ptp(boxes) == 0.0:
@@ -124,13 +140,21 @@ def krige(
         weights=shares * float(observations.n_cells),
         noise=FIRST_NOISE * square,
         seed=seed,
+        algebra=algebra,
     )
     for _ in range(rounds):
-        if budget.interrupted:
-            break
-        kriging.improve(budget)
-    expected = kriging.expected(budget, CLOSE if rough else LAST_CLOSE)
+        kriging.improve()
+    expected = kriging.expected(CLOSE if rough else LAST_CLOSE)
     return Remainder(field=expected.astype(np.float64) * size - boxes)
+
+
+def _dense(model: Model, algebra: FieldAlgebra) -> FloatArray:
+    """Return the whole tensor of a model."""
+    dense = np.zeros(model.shape)
+    for box in model:
+        algebra.check()
+        dense[np.ix_(*box.indices)] += box.weight
+    return dense
 
 
 class _Kriging:
@@ -145,8 +169,10 @@ class _Kriging:
         weights: FloatArray,
         noise: float,
         seed: int,
+        algebra: FieldAlgebra,
     ) -> None:
         shape = boxes.shape
+        self._algebra = algebra
         self._shape = shape
         self._at = columns
         self._known = np.zeros(shape, dtype=np.float32)
@@ -175,30 +201,32 @@ class _Kriging:
         roots = list(covariances)
         for _ in range(PASSES):
             for mode, length in enumerate(self._shape):
-                covariance = self._pull(_mode_covariance(boxes, roots, mode))
+                covariance = self._pull(self._mode_covariance(boxes, roots, mode))
                 covariance += RIDGE * np.trace(covariance) / length * np.eye(length)
-                covariances[mode], roots[mode] = _sized(covariance, mode)
+                covariances[mode], roots[mode] = self._sized(covariance, mode)
         return [covariance.astype(np.float32) for covariance in covariances]
 
-    def expected(self, budget: Budget, close: float = LAST_CLOSE) -> AnyArray:
+    def expected(self, close: float = LAST_CLOSE) -> AnyArray:
         """Return the expected field of all cells."""
         start = np.zeros_like(self._targets)
-        solution = self._solve(self._targets, start, LAST_STEPS, close, budget)
-        return _multiply(solution, self._covariances)
+        solution = self._solve(self._targets, start, LAST_STEPS, close)
+        return self._algebra.multiply(solution, self._covariances)
 
-    def improve(self, budget: Budget) -> None:
+    def improve(self) -> None:
         """Draw a field given what is known, and take its covariances and noise."""
-        roots = [_root(covariance) for covariance in self._covariances]
-        field = _multiply(self._drawn_field, [root.astype(np.float32) for root in roots])
+        roots = [self._algebra.root(covariance) for covariance in self._covariances]
+        singles = [root.astype(np.float32) for root in roots]
+        field = self._algebra.multiply(self._drawn_field, singles)
         noise = self._drawn_noise * np.sqrt(self._noise * self._inverse_weights)
         apart = self._known * (self._targets - field) - noise
-        self._drawn_solution = self._solve(apart, self._drawn_solution, STEPS, CLOSE, budget)
-        field += _multiply(self._drawn_solution, self._covariances)
+        self._drawn_solution = self._solve(apart, self._drawn_solution, STEPS, CLOSE)
+        field += self._algebra.multiply(self._drawn_solution, self._covariances)
         error = (self._targets - field)[self._at].astype(np.float64)
         square = inner(self._weights, error**2) / float(self._weights.sum())
         self._noise = max(square, self._least_noise)
         for mode in range(len(self._shape)):
-            covariance, roots[mode] = _sized(self._pull(_mode_covariance(field, roots, mode)), mode)
+            covariance = self._pull(self._mode_covariance(field, roots, mode))
+            covariance, roots[mode] = self._sized(covariance, mode)
             self._covariances[mode] = covariance.astype(np.float32)
 
     def _pull(self, covariance: FloatArray) -> FloatArray:
@@ -213,21 +241,34 @@ class _Kriging:
         share = seen / (seen + PRIOR * length)
         return share * covariance + (1.0 - share) * target
 
-    def _solve(
-        self, right: AnyArray, start: AnyArray, steps: int, close: float, budget: Budget
-    ) -> AnyArray:
+    def _sized(self, covariance: FloatArray, mode: int) -> tuple[FloatArray, FloatArray]:
+        """Return a covariance and its root; the first mode's has the size of the whole field."""
+        if mode:
+            covariance = covariance / (np.trace(covariance) / len(covariance))
+        return covariance, self._algebra.root(covariance)
+
+    def _mode_covariance(self, field: AnyArray, roots: list[FloatArray], mode: int) -> FloatArray:
+        """Return the covariance of one mode's slabs, what other modes have in common taken out."""
+        for other, root in enumerate(roots):
+            if other != mode:
+                inverse = self._algebra.inverse(root).astype(field.dtype)
+                field = self._algebra.multiply_mode(field, inverse, other)
+        slabs = np.moveaxis(field, mode, 0).reshape(field.shape[mode], -1).astype(np.float64)
+        return self._algebra.square(slabs) / slabs.shape[1]
+
+    def _solve(self, right: AnyArray, start: AnyArray, steps: int, close: float) -> AnyArray:
         """Solve (known K known + noise / weights) x = right by conjugate gradients."""
         noise = np.float32(self._noise) * self._inverse_weights
 
         def operate(x: AnyArray) -> AnyArray:
-            return self._known * _multiply(x, self._covariances) + noise * x
+            return self._known * self._algebra.multiply(x, self._covariances) + noise * x
 
         solution = start.copy()
         error = right - operate(solution)
         direction = error.copy()
         square, goal = _dot(error, error), close**2 * _dot(right, right)
         for _ in range(steps):
-            if square <= goal or budget.interrupted:
+            if square <= goal:
                 break
             image = operate(direction)
             step = np.float32(square / _dot(direction, image))
@@ -240,51 +281,3 @@ class _Kriging:
 
 def _dot(one: AnyArray, other: AnyArray) -> float:
     return float(np.vdot(one, other))
-
-
-def _multiply(field: AnyArray, matrices: list[AnyArray]) -> AnyArray:
-    """Multiply a tensor by one matrix per mode."""
-    for mode, matrix in enumerate(matrices):
-        field = _multiply_mode(field, matrix, mode)
-    return field
-
-
-def _multiply_mode(field: AnyArray, matrix: AnyArray, mode: int) -> AnyArray:
-    shape = field.shape
-    if mode == len(shape) - 1:
-        product: AnyArray = field.reshape(-1, shape[-1]) @ matrix.T
-    else:
-        product = np.matmul(matrix, field.reshape(math.prod(shape[:mode]), shape[mode], -1))
-    return product.reshape(shape)
-
-
-def _root(covariance: AnyArray) -> FloatArray:
-    """Return a lower triangular L with L L' the covariance, or very nearly so."""
-    matrix = covariance.astype(np.float64)
-    jitter = JITTER * np.trace(matrix) / len(matrix)
-    for _ in range(8):
-        try:
-            return np.linalg.cholesky(matrix + jitter * np.eye(len(matrix)))
-        except np.linalg.LinAlgError:  # single precision can cost a tiny eigenvalue its sign
-            jitter *= 10.0
-    return np.diag(np.sqrt(np.diag(matrix)))
-
-
-def _sized(covariance: FloatArray, mode: int) -> tuple[FloatArray, FloatArray]:
-    """Return a covariance and its root; the first mode's has the size of the whole field."""
-    if mode:
-        covariance = covariance / (np.trace(covariance) / len(covariance))
-    return covariance, _root(covariance)
-
-
-def _mode_covariance(field: AnyArray, roots: list[FloatArray], mode: int) -> FloatArray:
-    """Return the covariance of one mode's slabs, what other modes have in common taken out."""
-    from scipy.linalg import solve_triangular  # noqa: PLC0415
-
-    for other, root in enumerate(roots):
-        if other != mode:
-            inverse = solve_triangular(root, np.eye(len(root)), lower=True)
-            field = _multiply_mode(field, inverse.astype(field.dtype), other)
-    slabs = np.moveaxis(field, mode, 0).reshape(field.shape[mode], -1).astype(np.float64)
-    covariance: FloatArray = slabs @ slabs.T / slabs.shape[1]
-    return covariance

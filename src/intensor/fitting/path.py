@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,7 @@ __all__ = [
     "CLOSER",
     "NEARLY",
     "RadiusPath",
+    "Walk",
     "approach",
     "capture_walk",
     "restore_walk",
@@ -125,6 +126,28 @@ class RadiusPath:
         return int(self.radii.size)
 
 
+class Walk(NamedTuple):
+    """What a walk along the radii found.
+
+    Attributes
+    ----------
+    path
+        The error at every radius.
+    models
+        Of the folds, at a radius that is about the best.
+    cut
+        Whether a limit ended the fit at the first radius: its errors are those of an unfinished
+        model, and say nothing about noise.
+    kriging_seconds
+        How long kriging took at most; infinite when there was no time for it.
+    """
+
+    path: RadiusPath
+    models: tuple[Model, ...]
+    cut: bool = False
+    kriging_seconds: float = 0.0
+
+
 def walk(
     pairs: Sequence[tuple[Samples, Samples]],
     scale: Scale,
@@ -135,7 +158,7 @@ def walk(
     scouting: bool = False,
     client: Any = None,
     notes: Notes = NO_NOTES,
-) -> tuple[RadiusPath, tuple[Model, ...]]:
+) -> Walk:
     """Walk up the radii until held-out cells are predicted no better.
 
     Parameters
@@ -151,20 +174,17 @@ def walk(
         Of a Dask cluster, over which folds and radii are spread.
     notes
         Of steps that were taken before the fit was killed; they are not taken again.
-
-    Returns
-    -------
-    The path, and the models of the folds at a radius that is about the best.
     """
     with open_folds(pairs, scale, options, client=client, notes=notes) as folds:
         rows: list[tuple[float, ...]] = []
         least, since = math.inf, 0
         best: tuple[Model, ...] = ()
-        taken = math.inf
+        taken, kriging_seconds, cut = math.inf, 0.0, False
         for radius, steps in _walk(folds, _radii(folds, options, scouting), budget, watch):
-            cut = any(step.cut for step in steps)
-            if cut and rows:
+            if rows and any(step.cut for step in steps):
                 break  # cut off half-way: not comparable with the others
+            cut = any(step.cut for step in steps)
+            kriging_seconds = max(kriging_seconds, *(step.kriging_seconds for step in steps))
             error = float(np.mean([step.error for step in steps]))
             rows.append(
                 (
@@ -199,7 +219,7 @@ def walk(
         seconds=seconds,
         kriged=kriged > 0.5,
     )
-    return path, best
+    return Walk(path, best, cut, kriging_seconds)
 
 
 def approach(
@@ -227,7 +247,9 @@ def approach(
 
     Returns
     -------
-    Pairs of a gap, in the fitted scale, and the error on held-out cells, mean of the folds.
+    Pairs of a gap, in the fitted scale, and the error on held-out cells, mean of the folds. A limit
+    may have cut off the last one, which is closer than the one before all the same. There is none
+    at all when the first was cut off, since it says nothing then.
     """
     noise, radius = float(path.noise[path.best]), path.radius
     options = replace(options, remainder=path.remainder)
@@ -238,7 +260,7 @@ def approach(
             watch_here = partial(watch, f"gap {share * noise:.3g}")
             found = folds.approach(radius, share * noise, budget, watch_here)
             cut = any(step.cut for step in found)
-            if cut and steps:
+            if cut and not steps:
                 break
             steps.append((share * noise, float(np.mean([step.error for step in found]))))
             if cut or steps[-1][1] > (1.0 + WORSE) * min(error for _, error in steps):
@@ -248,18 +270,21 @@ def approach(
     return tuple(steps)
 
 
-def capture_walk(path: RadiusPath, models: Sequence[Model]) -> Tree:
-    """Return what a walk came to as a tree."""
+def capture_walk(found: Walk) -> Tree:
+    """Return what a walk found as a tree."""
+    path = found.path
     return {
         **{name: getattr(path, name) for name in WORDS},
         **{name: getattr(path, name) for name in COLUMNS},
         "kriged": np.asarray(path.kriged, dtype=np.uint8),
-        "models": [capture_model(model) for model in models],
+        "models": [capture_model(model) for model in found.models],
+        "cut": bool(found.cut),
+        "kriging_seconds": float(found.kriging_seconds),
     }
 
 
-def restore_walk(saved: Branch, shape: Shape) -> tuple[RadiusPath, tuple[Model, ...]]:
-    """Return what a walk came to again."""
+def restore_walk(saved: Branch, shape: Shape) -> Walk:
+    """Return what a walk found again."""
     models = tuple(restore_model(model, shape) for model in saved.branches("models"))
     radii = saved.finite_array("radii", (None,))
     if not radii.size or not models:
@@ -268,7 +293,12 @@ def restore_walk(saved: Branch, shape: Shape) -> tuple[RadiusPath, tuple[Model, 
     for name in COLUMNS:
         parts[name] = saved.array(name, "<f8", (radii.size,))
     kriged = saved.array("kriged", "|u1", (radii.size,)) > 0
-    return RadiusPath(**parts, kriged=kriged), models
+    return Walk(
+        RadiusPath(**parts, kriged=kriged),
+        models,
+        saved.flag("cut") if "cut" in saved else False,
+        saved.number("kriging_seconds") if "kriging_seconds" in saved else 0.0,
+    )
 
 
 def _walk(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import numpy as np
@@ -17,7 +17,7 @@ from intensor.kernels import cpu
 from intensor.memory import available_memory
 from intensor.problem.vertex import Vertices, mode_offsets, pack_vertices
 
-__all__ = ["Box", "Model", "build_model"]
+__all__ = ["Box", "Model", "build_model", "shrunk"]
 
 MOST_AXES = 32
 """Of a NumPy array, in the oldest version that is supported."""
@@ -163,6 +163,21 @@ def build_model(
         vertices=pack_vertices(flags[keep], shape),
         signed=signed,
     )
+
+
+def shrunk(model: Model, radius: float) -> Model:
+    """Return a model in a polytope of another radius, its weights made smaller if they must be.
+
+    Examples
+    --------
+    >>> flags = np.array([[1, 1, 0, 1]], dtype=np.uint8)
+    >>> model = build_model(flags, np.array([3.0]), shape=(2, 2), radius=4.0)
+    >>> shrunk(model, 2.0).weights.tolist(), shrunk(model, 8.0).weights.tolist()
+    ([2.0], [3.0])
+    """
+    total = math.fsum(np.abs(model.weights))
+    weights = model.weights * (radius / total) if total > radius else model.weights
+    return replace(model, radius=radius, weights=weights)
 
 
 def _covers_nothing(flags: FlagArray, shape: Shape) -> AnyArray:

@@ -319,10 +319,16 @@ class FastEngine:
         used = active.weights > 0.0
         return active.flags[used], active.weights[used] * active.signs[used]
 
-    def start_from(self, flags: FlagArray, signs: FloatArray) -> None:
-        """Begin with these vertices, at good weights for the cells, instead of a sample's."""
+    def start_from(self, flags: FlagArray, signs: FloatArray, budget: Budget) -> None:
+        """Begin with these vertices, at good weights for the cells, instead of a sample's.
+
+        When time runs out on the way, only the first ones are taken.
+        """
         self._seeded = True
-        self._core.admit(flags, signs)
+        for start in range(0, len(flags), POOL):
+            if start and budget.spent:
+                break
+            self._core.admit(flags[start : start + POOL], signs[start : start + POOL])
         self.local_step()
 
     def rescale(self, settings: Settings) -> None:

@@ -54,7 +54,7 @@ def run(
     engine = find_version(version).engine(observations, exact=exact, settings=settings)
     with contextlib.closing(engine), contextlib.closing(keeper):
         if start is not None and not keeper.resumes and isinstance(engine, FastEngine):
-            engine.start_from(start.vertices.flags(), np.sign(start.weights))
+            engine.start_from(start.vertices.flags(), np.sign(start.weights), budget)
         return drive(
             engine,
             observations,

@@ -1,0 +1,166 @@
+"""Linear algebra on dense tensors in pieces short enough for a time limit to hold.
+
+A piece is one call of BLAS or LAPACK that takes a few hundredths of a second. Before each the
+budget is asked, so that whoever works on a field stops soon after the time is up or Ctrl-C was
+pressed. How the work is cut depends on the sizes alone and BLAS runs on one thread, so the results
+are the same on any number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from intensor.arrays import AnyArray, FloatArray
+from intensor.budget import Budget
+from intensor.threads import Workers, evenly, one_blas_thread
+
+__all__ = ["FieldAlgebra", "OutOfTimeError"]
+
+PIECE = 1 << 28
+"""Multiplications in one piece of a matrix product, at most."""
+BLOCK = 512
+"""Columns that a factor or an inverse of a larger matrix is computed by at a time."""
+JITTER = 1e-6
+"""Share of the mean variance that is added to every variance before a covariance is factored."""
+
+
+class OutOfTimeError(Exception):
+    """The budget was spent before the work was done; never leaves ``fitting``."""
+
+
+class FieldAlgebra:
+    """Products, factors and inverses that stop when the budget is spent.
+
+    Parameters
+    ----------
+    budget
+        Asked before every piece of work.
+    threads
+        How many pieces may run at a time; None for one per core.
+    """
+
+    def __init__(self, budget: Budget, threads: int | None = 1) -> None:
+        self._budget = budget
+        self._workers = Workers(threads)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Keep BLAS on one thread for as long as this is open, then let the threads go."""
+        try:
+            with one_blas_thread():
+                yield
+        finally:
+            self._workers.close()
+
+    def check(self) -> None:
+        """Raise ``OutOfTimeError`` when the budget is spent."""
+        if self._budget.spent:
+            raise OutOfTimeError
+
+    def multiply(self, field: AnyArray, matrices: Sequence[AnyArray]) -> AnyArray:
+        """Multiply a tensor by one matrix per mode."""
+        for mode, matrix in enumerate(matrices):
+            field = self.multiply_mode(field, matrix, mode)
+        return field
+
+    def multiply_mode(self, field: AnyArray, matrix: AnyArray, mode: int) -> AnyArray:
+        """Multiply a tensor by a matrix along one mode."""
+        shape = field.shape
+        out = np.empty(shape, dtype=np.result_type(field, matrix))
+        if mode == len(shape) - 1:
+            rows = field.reshape(-1, shape[-1])
+            self._in_pieces(
+                lambda part: np.matmul(rows[part], matrix.T, out=out.reshape(rows.shape)[part]),
+                len(rows),
+                field.size * shape[mode],
+            )
+            return out
+        stack = field.reshape(math.prod(shape[:mode]), shape[mode], -1)
+        target = out.reshape(stack.shape)
+        if len(stack) == 1:  # the first mode: cut the columns
+            self._in_pieces(
+                lambda part: np.matmul(matrix, stack[..., part], out=target[..., part]),
+                stack.shape[2],
+                field.size * shape[mode],
+            )
+        else:
+            self._in_pieces(
+                lambda part: np.matmul(matrix, stack[part], out=target[part]),
+                len(stack),
+                field.size * shape[mode],
+            )
+        return out
+
+    def square(self, slabs: FloatArray) -> FloatArray:
+        """Return a matrix times its transpose."""
+        out = np.empty((len(slabs), len(slabs)))
+        self._in_pieces(
+            lambda part: np.matmul(slabs[part], slabs.T, out=out[part]),
+            len(slabs),
+            slabs.size * len(slabs),
+        )
+        return out
+
+    def root(self, covariance: AnyArray) -> FloatArray:
+        """Return a lower triangular L with L L' the covariance, or very nearly so."""
+        matrix = covariance.astype(np.float64)
+        jitter = JITTER * np.trace(matrix) / len(matrix)
+        for _ in range(8):
+            try:
+                return self._cholesky(matrix + jitter * np.eye(len(matrix)))
+            except np.linalg.LinAlgError:  # single precision can cost a tiny eigenvalue its sign
+                jitter *= 10.0
+        return np.diag(np.sqrt(np.diag(matrix)))
+
+    def inverse(self, root: FloatArray) -> FloatArray:
+        """Return the inverse of a lower triangular matrix."""
+        from scipy.linalg import solve_triangular  # noqa: PLC0415
+
+        length = len(root)
+        if length <= BLOCK:
+            self.check()
+            whole: FloatArray = solve_triangular(root, np.eye(length), lower=True)
+            return whole
+        out = np.zeros_like(root)
+        for start in range(0, length, BLOCK):
+            self.check()
+            identity = np.eye(length - start, min(BLOCK, length - start))
+            out[start:, start : start + BLOCK] = solve_triangular(
+                root[start:, start:], identity, lower=True
+            )
+        return out
+
+    def _cholesky(self, matrix: FloatArray) -> FloatArray:
+        """Factor a matrix, block column by block column where it is large."""
+        from scipy.linalg import solve_triangular  # noqa: PLC0415
+
+        length = len(matrix)
+        if length <= BLOCK:
+            self.check()
+            return np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
+        factor = np.zeros_like(matrix)
+        for start in range(0, length, BLOCK):
+            self.check()
+            here, below = slice(start, start + BLOCK), slice(start + BLOCK, None)
+            left = matrix[start:, here] - factor[start:, :start] @ factor[here, :start].T
+            factor[here, here] = np.linalg.cholesky(left[:BLOCK])
+            if start + BLOCK < length:
+                factor[below, here] = solve_triangular(
+                    factor[here, here], left[BLOCK:].T, lower=True
+                ).T
+        return factor
+
+    def _in_pieces(self, work: Callable[[slice], object], length: int, size: int) -> None:
+        """Do some work over 0..length-1, cut so that no piece multiplies too much."""
+        count = max(1, min(length, -(-size // PIECE)))
+        ends = evenly(0, length, count)
+
+        def do(piece: int) -> None:
+            self.check()
+            work(slice(ends[piece], ends[piece + 1]))
+
+        self._workers.run(do, count)

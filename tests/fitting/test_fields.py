@@ -1,0 +1,118 @@
+"""Linear algebra in pieces: the numbers of plain NumPy, and an end when time is up."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from intensor.budget import Budget
+from intensor.fitting import fields
+from intensor.fitting.fields import BLOCK, FieldAlgebra, OutOfTimeError
+from intensor.threads import one_blas_thread
+
+
+@pytest.fixture(params=[1, 3])
+def algebra(request):
+    return FieldAlgebra(Budget(), threads=request.param)
+
+
+@pytest.fixture(params=[200, 1 << 28], ids=["pieces", "whole"])
+def _cut(request, monkeypatch):
+    monkeypatch.setattr(fields, "PIECE", request.param)
+
+
+@pytest.mark.usefixtures("_cut")
+@pytest.mark.parametrize("shape", [(7, 5, 3), (4, 9), (1, 6, 1), (5, 1), (3, 2, 4, 2)], ids=str)
+def test_a_tensor_times_a_matrix_per_mode(shape, algebra):
+    rng = np.random.default_rng(0)
+    field = rng.standard_normal(shape)
+    matrices = [rng.standard_normal((n, n)) for n in shape]
+    expected = field
+    for mode, matrix in enumerate(matrices):
+        expected = np.moveaxis(np.tensordot(matrix, expected, axes=(1, mode)), 0, mode)
+    with algebra.running():
+        np.testing.assert_allclose(algebra.multiply(field, matrices), expected, rtol=1e-12)
+        single = algebra.multiply(
+            field.astype(np.float32), [matrix.astype(np.float32) for matrix in matrices]
+        )
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.usefixtures("_cut")
+def test_a_matrix_times_its_transpose(algebra):
+    slabs = np.random.default_rng(1).standard_normal((13, 40))
+    np.testing.assert_allclose(algebra.square(slabs), slabs @ slabs.T, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("length", [1, 5, BLOCK, BLOCK + 1, 2 * BLOCK + 77])
+def test_factors_and_inverses_of_any_length(length):
+    rng = np.random.default_rng(length)
+    matrix = rng.standard_normal((length, length))
+    covariance = matrix @ matrix.T / length + np.eye(length)
+    algebra = FieldAlgebra(Budget())
+    root = algebra.root(covariance)
+    assert np.array_equal(root, np.tril(root))
+    np.testing.assert_allclose(root @ root.T, covariance, atol=1e-4)
+    inverse = algebra.inverse(root)
+    assert np.array_equal(inverse, np.tril(inverse))
+    np.testing.assert_allclose(inverse @ root, np.eye(length), atol=1e-9)
+
+
+def test_a_covariance_that_is_none_has_a_root_all_the_same():
+    covariance = np.array([[1.0, 2.0], [2.0, 1.0]])
+    root = FieldAlgebra(Budget()).root(covariance)
+    assert np.isfinite(root).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_time_that_runs_out_on_the_way_ends_a_product(threads, monkeypatch):
+    monkeypatch.setattr(fields, "PIECE", 1)
+    asked = []
+
+    class Soon(Budget):
+        @property
+        def spent(self):
+            asked.append(time.monotonic())
+            return len(asked) > 10
+
+    algebra = FieldAlgebra(Soon(), threads=threads)
+    with pytest.raises(OutOfTimeError), algebra.running():
+        algebra.multiply_mode(np.ones((64, 64)), np.eye(64), 0)
+    assert len(asked) < 64
+
+
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def test_blas_has_one_thread_while_anyone_asks_for_that():
+    before = blas_threads()
+    with one_blas_thread():
+        with FieldAlgebra(Budget()).running():
+            assert blas_threads() == {1}
+        assert blas_threads() == {1}
+    assert blas_threads() == before
+
+
+def test_several_threads_may_ask_for_one_thread_of_blas():
+    before, seen = blas_threads(), []
+    barrier = threading.Barrier(4, timeout=30)
+
+    def ask():
+        for _ in range(5):
+            with one_blas_thread():
+                barrier.wait()  # all of them are inside at the same time
+                seen.append(blas_threads())
+            barrier.wait()
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 20
+    assert all(one == {1} for one in seen)
+    assert blas_threads() == before
