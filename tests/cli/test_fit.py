@@ -150,3 +150,24 @@ def test_a_kriged_remainder_from_fit_to_predict(table, tmp_path, capsys, word):
 def test_a_remainder_by_another_name_is_refused(table, tmp_path, refused):
     words = ["--value", "rating", "-o", tmp_path / "model.npz", "--remainder", "krige"]
     assert "krige" in refused("fit", table, *words)
+
+
+def test_the_summary_compares_with_the_mean(tmp_path, capsys):
+    rows = [f"{row},{item},{10 * item + 3}" for row in range(12) for item in range(5)]
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(["row,item,value", *rows]))
+    command = ["fit", str(path), "-o", str(tmp_path / "model.npz")]
+    assert main([*command, "--json"]) == 0
+    validation = json.loads(capsys.readouterr().out)["validation"]
+    assert validation["error"] < 1.0 < 10.0 < validation["mean_error"]
+    assert main(command) == 0
+    assert "; the mean alone has 1" in capsys.readouterr().out
+
+
+def test_a_fit_that_is_worse_than_the_mean_says_so(tmp_path, capsys):
+    values = np.random.default_rng(0).random(900)
+    path = tmp_path / "table.csv"
+    rows = [f"{row % 90},{row // 90},{value}" for row, value in enumerate(values)]
+    path.write_text("\n".join(["row,item,value", *rows]))
+    assert main(["fit", str(path), "-o", str(tmp_path / "model.npz")]) == 0
+    assert "so the fit is of no use" in capsys.readouterr().out

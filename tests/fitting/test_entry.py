@@ -26,7 +26,7 @@ from intensor.fitting.kriging import krige
 from intensor.fitting.options import RTOL, check_options
 from intensor.fitting.path import CLOSER, NEARLY, walk
 from intensor.fitting.preparation import prepare
-from intensor.fitting.samples import Samples
+from intensor.fitting.samples import Samples, splits
 from intensor.solver.result import Status
 from zoo import smooth_tensor
 
@@ -541,6 +541,27 @@ def test_whole_fibres_are_held_out_where_whole_fibres_are_missing(monkeypatch):
     fibres = [set(map(tuple, part.coords[:, [0, 2]].tolist())) for part in (training, held)]
     assert not fibres[0] & fibres[1]
     assert len(held) == 8 * len(fibres[1])
+
+
+@pytest.mark.parametrize("metric", ["rmse", "mae"])
+@pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2.0, 150)])
+def test_the_error_of_the_mean_is_told_beside_that_of_the_fit(metric, weights):
+    found = fitted(scoring=metric, validation=4, sample_weight=weights).validation
+    samples = Samples(
+        coords=NOISY.coords, values=NOISY.values, weights=weights, shape=NOISY.shape
+    ).in_order()
+    errors = []
+    for training, held in splits(samples, folds=4, share=0.25, seed=0):
+        apart = held.values - np.average(training.values, weights=training.weights)
+        size = apart**2 if metric == "rmse" else np.abs(apart)
+        mean = np.average(size, weights=held.weights)
+        errors.append(np.sqrt(mean) if metric == "rmse" else mean)
+    assert found.mean_error == pytest.approx(np.mean(errors), rel=1e-12)
+
+
+def test_a_fit_of_clean_data_is_far_better_than_the_mean():
+    found = fitted(CLEAN).validation
+    assert found.path.error < 0.1 * found.mean_error
 
 
 # --- predictions

@@ -97,9 +97,11 @@ def test_everything_comes_back(fitted, data, tmp_path):
 
 def test_the_validation_comes_back(rich, tmp_path):
     back = load(saved(rich, tmp_path)).validation
-    for name in ("metric", "folds", "held_out", "chosen", "approach", "single", "averaged"):
+    names = ("metric", "folds", "held_out", "chosen", "approach", "single", "averaged")
+    for name in (*names, "mean_error"):
         assert getattr(back, name) == getattr(rich.validation, name)
     assert back.averaged is not None
+    assert back.mean_error is not None
     assert len(back.paths) == len(rich.validation.paths)
     for one, other in zip(back.paths, rich.validation.paths, strict=True):
         assert (one.transform, one.baseline, one.metric) == ("sqrt", "additive", "rmse")

@@ -274,6 +274,19 @@ def test_held_out_figures_and_title_are_shown():
     assert (1, "A & B") in page.headings
 
 
+def test_the_fit_is_compared_with_the_mean():
+    made, coords, values = make_fit(radius="auto")
+
+    def said(mean_error):
+        validation = dataclasses.replace(made.validation, mean_error=mean_error)
+        return page_of(dataclasses.replace(made, validation=validation), coords, values)[0].text
+
+    error, words = made.path.error, "The mean of all other observations has an error of"
+    assert f"{words} {number(2.0 * error)}. All" in said(2.0 * error)
+    assert f"{words} {number(0.5 * error)}, so the fit predicts no better" in said(0.5 * error)
+    assert words not in said(None)
+
+
 def test_data_of_another_form_are_refused():
     made, coords, values = make_fit()
     with pytest.raises(CoordinateError, match="column"):

@@ -273,6 +273,7 @@ class _Fitting:
             held_out=float(np.mean([len(held) for _, held in pairs])),
             paths=(*scouted, *(one.path for one in walked)),
             chosen=len(scouted) + best,
+            mean_error=_error_of_the_mean(options.metric, pairs),
         )
         # A walk that was cut off says nothing about noise, and there is no time to fit closely.
         late = chosen.cut or self._budget.spent
@@ -587,6 +588,16 @@ def _worth_averaging(results: list[Result]) -> list[Result]:
         for result in results
         if result.status not in CUT_SHORT or result.objective <= FAR * least
     ]
+
+
+def _error_of_the_mean(metric: str, pairs: Sequence[tuple[Samples, Samples]]) -> float:
+    """Return the error on held-out cells of the mean of all others."""
+    errors = []
+    for training, held in pairs:
+        mean = float(np.average(training.values, weights=training.weights))
+        guess = np.full(len(held), mean)
+        errors.append(measure(metric, held.values, guess, held.weights))
+    return float(np.mean(errors))
 
 
 def _foremost(scales: tuple[Scale, ...], scouted: Sequence[RadiusPath]) -> tuple[Scale, ...]:

@@ -109,6 +109,7 @@ def _pack_validation(validation: Validation | None) -> dict[str, Any] | None:
         ],
         "single": None if validation.single is None else _plain(validation.single),
         "averaged": None if validation.averaged is None else _plain(validation.averaged),
+        "mean_error": None if validation.mean_error is None else _plain(validation.mean_error),
         "paths": [
             {
                 "transform": walk.transform,

@@ -250,6 +250,7 @@ class _Entries:
             ),
             single=None if header.get("single") is None else _number(header, "single"),
             averaged=None if header.get("averaged") is None else _number(header, "averaged"),
+            mean_error=None if header.get("mean_error") is None else _number(header, "mean_error"),
         )
 
     def _path(self, place: int) -> dict[str, AnyArray]:

@@ -105,8 +105,9 @@ def radius_section(fit: Fit) -> str:
     return (
         f"<h2>How the radius was chosen</h2><p>{held} observations were held out {folds}; the "
         f"least error ({label_html(validation.metric)}, in the units of the data) was "
-        f"{number(validation.path.error)} at radius {number(validation.path.radius)}. All "
-        f"observations were then fitted with it.{_averaging(fit, validation)}</p>"
+        f"{number(validation.path.error)} at radius {number(validation.path.radius)}."
+        f"{_mean_alone(validation)} All observations were then fitted with it."
+        f"{_averaging(fit, validation)}</p>"
         f'<div class="figures"><figure>{path_chart(validation)}<figcaption><span class="key '
         f'objective"></span>{escape(scale_name(validation.path))}, {others}ringed: the radius '
         f"that was taken.</figcaption></figure></div>{_scales_table(validation)}"
@@ -159,6 +160,15 @@ def settings_section(fit: Fit) -> str:
         f'<h2>Settings and versions</h2><div class="scroll" tabindex="0" role="region" '
         f'aria-label="Settings"><table><tbody>{body}</tbody></table></div>'
     )
+
+
+def _mean_alone(validation: Validation) -> str:
+    """Compare with the plain mean of all other observations."""
+    if validation.mean_error is None:
+        return ""
+    found = f" The mean of all other observations has an error of {number(validation.mean_error)}"
+    beaten = validation.path.error < validation.mean_error
+    return f"{found}." if beaten else f"{found}, so the fit predicts no better than the mean."
 
 
 def _averaging(fit: Fit, validation: Validation) -> str:
