@@ -11,7 +11,7 @@ import sys
 import time
 
 from .checker import best_of, check
-from .problems import draw
+from .families import draw_any as draw
 
 
 def main():
@@ -19,7 +19,7 @@ def main():
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--number", type=int, help="one problem, in detail")
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--count", type=int, default=2000)
     arguments = parser.parse_args()
     if arguments.number is not None:
         return show(arguments.number)

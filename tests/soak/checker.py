@@ -71,6 +71,19 @@ def check(problem, result, best: Optimum):
             f"{result.objective!r} is OPTIMAL to {result.tolerance!r} beside {best.upper!r}",
         )
         expect("gap", result.gap <= result.tolerance, f"{result.gap!r} > {result.tolerance!r}")
+    predicted = getattr(problem, "predicted", np.zeros(1))  # of a fit, in the units of the data
+    expect(
+        "predictions",
+        bool(np.isfinite(predicted).all() and predicted.min() >= 0.0),
+        "a prediction is negative or no number",
+    )
+    if getattr(problem, "cut", False):
+        nothing = float(np.average(problem.values**2, weights=problem.weights))
+        expect(
+            "nothing",
+            result.objective <= nothing * (1.0 + 1e-12),
+            f"{result.objective!r} is worse than the {nothing!r} of a model without boxes",
+        )
     expect(
         "finite",
         all(map(math.isfinite, (result.objective, result.bound, result.tolerance))),

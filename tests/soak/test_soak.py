@@ -4,18 +4,21 @@ import pytest
 
 from intensor.solver.variants import VERSIONS as ROWS
 from soak.checker import best_of, check
+from soak.families import FIRST, SOLVERS, CutFit, draw_any
 from soak.problems import RTOL, VERSIONS, draw
 
 SLICE = range(36)
 """Three of each version: they come in turn."""
-ALL = range(1000)
+SPECIAL = range(FIRST, FIRST + 30)
+"""Ten of each family, which come in turn."""
+ALL = range(2000)
 BATCH = 50
 
 
 def findings(numbers):
     found = []
     for number in numbers:
-        problem = draw(number)
+        problem = draw_any(number)
         found += [
             f"{number}: {finding}" for finding in check(problem, problem.solve(), best_of(problem))
         ]
@@ -29,14 +32,34 @@ def test_nothing_is_wrong_with_a_slice(version):
     assert findings(numbers) == []
 
 
+@pytest.mark.parametrize("family", range(3))
+def test_nothing_is_wrong_with_special_problems(family):
+    numbers = [number for number in SPECIAL if number % 3 == family]
+    assert len(numbers) == 10
+    assert findings(numbers) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(ALL.start, ALL.stop, BATCH))
-def test_nothing_is_wrong_with_a_thousand(first):
+def test_nothing_is_wrong_with_two_thousand(first):
     assert findings(range(first, first + BATCH)) == []
 
 
-def test_the_thousand_are_of_all_kinds():
-    problems = [draw(number) for number in ALL]
+def test_special_problems_are_of_all_kinds():
+    problems = [draw_any(number) for number in range(FIRST, ALL.stop)]
+    signed = [problem for problem in problems if problem.kinds[-1].startswith("signed by")]
+    assert {problem.options["exact"] for problem in signed} == set(SOLVERS)
+    assert len(signed) > 300
+    weights = [problem.weights for problem in problems if "extreme weights" in problem.kinds]
+    assert max(one.max() / one.min() for one in weights) > 1e11
+    fits = [problem for problem in problems if isinstance(problem, CutFit)]
+    assert min(problem.options["time_limit"] for problem in fits) < 1e-3
+    for name in ("transform", "baseline", "remainder", "n_solutions", "validation"):
+        assert len({problem.options[name] for problem in fits}) >= 3
+
+
+def test_the_first_thousand_are_of_all_kinds():
+    problems = [draw(number) for number in range(FIRST)]
     assert set(VERSIONS) == set(ROWS) == {problem.options["version"] for problem in problems}
     assert {len(problem.shape) for problem in problems} == {2, 3, 4, 5, 6}
     assert any(1 in problem.shape for problem in problems)
