@@ -133,7 +133,7 @@ def _describe_validation(validation: Validation) -> str:
     if validation.mean_error is not None:
         words += f"; the mean alone has {number(validation.mean_error)}"
         if validation.path.error >= validation.mean_error:
-            words += ", so the fit is of no use (is every column that was taken a mode?)"
+            words += ", so the fit is of no use (is every column a mode? see --mode)"
     if validation.single is not None and validation.averaged is not None:
         words += (
             f"; one solution {number(validation.single)}, the mean {number(validation.averaged)}"

@@ -254,7 +254,9 @@ class _Fitting:
                 "scouted", large or kriging or some.spent
             ):  # else all of them came to their ends
                 scouted = [replace(one.path, sampled=True) for one in walked]
-                scales, walked = _foremost(scales, scouted), []
+                late = journal.choose("only scouted", whole.spent)
+                walked = [min(walked, key=lambda one: one.path.error)] if late else []
+                scales = _foremost(scales, scouted)
         walked = walked or self._walk_foremost("foremost", pairs, scales, whole)
         self._warn_if_never_kriged(walked)
         fooled = len(pairs[0][0]) > BOXED and can_krige(pairs[0][0]) and options.remainder == "auto"
@@ -280,7 +282,8 @@ class _Fitting:
         if options.adaptive and not late and sum(held.n_cells for _, held in pairs) >= TOLD:
             closer = self._approach(pairs, scale, validation.path, chosen.models)
             validation = replace(validation, approach=closer)
-        if options.n_solutions > 1 and validation.path.remainder == "none":
+        averages = options.n_solutions > 1 and validation.path.remainder == "none"
+        if averages and not journal.choose("no averages", self._budget.spent):
             validation = self._measure_averaging(pairs, scale, validation)
         return scale, validation.path.radius, validation
 
@@ -325,7 +328,7 @@ class _Fitting:
         *,
         scouting: bool = False,
     ) -> list[Walk]:
-        """Walk a path for every scale, with an even share of the time each.
+        """Walk a path for every scale while there is time, with an even share of it each.
 
         What was walked in this stage before, the journal knows. On a cluster all of them are
         walked at the same time.
@@ -354,7 +357,13 @@ class _Fitting:
 
         places = range(len(scales))
         if self._client is None:
-            return [walk_one(place) for place in places]
+            found: list[Walk] = []
+            for place in places:
+                late = bool(found) and whole.spent
+                if self._journal.choose(f"no {stage}, {scales[place].name}", late):
+                    break
+                found.append(walk_one(place))
+            return found
         with ThreadPoolExecutor(len(scales)) as pool:
             return list(pool.map(walk_one, places))
 
