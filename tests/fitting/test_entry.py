@@ -780,7 +780,7 @@ def test_six_scales_share_the_time(remainder):
     data, cells, truth = smooth((20, 20, 20))
     words = {"transform": "auto", "baseline": "auto", "remainder": remainder}
     fitted(NOISY, n_radii=1, **words)  # so that nothing is compiled below
-    found = fitted(data, time_limit=1.0, rtol=1e-9, **words)
+    found = fitted(data, time_limit=3.0, rtol=1e-9, **words)
     paths = found.validation.paths
     names = {(path.transform, path.baseline) for path in paths}
     assert len(names) == 6
@@ -946,6 +946,15 @@ def test_no_time_at_all_still_gives_a_model():
     found = fitted(time_limit=1e-9)
     assert found.status is Status.TIME_LIMIT
     assert len(found.path) == 1
+    checked(found)
+
+
+def test_large_data_is_not_validated_without_time(monkeypatch):
+    monkeypatch.setattr(entry, "SCOUTED", 100)  # fewer than there are
+    found = fitted(time_limit=1e-9)
+    assert found.status is Status.TIME_LIMIT
+    assert found.validation is None
+    assert found.radius == NOISY.values.max()
     checked(found)
 
 

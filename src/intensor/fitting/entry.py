@@ -187,23 +187,10 @@ class _Fitting:
         remainder = "none" if options.remainder == "auto" else options.remainder
         if remainder == "kriging":
             _check_kriging(prepare(self._samples, scale))
-        if (
-            radius is None
-            or len(options.scales) > 1
-            or options.n_solutions > 1
-            or options.remainder == "auto"
-        ):
-            pairs = list(
-                splits(
-                    self._samples,
-                    folds=options.folds,
-                    share=options.share,
-                    seed=options.solver.seed,
-                )
-            )
-            if pairs:  # a single cell leaves nothing to validate with
-                scale, radius, validation = self._validate(pairs)
-                remainder = remainder if remainder == "kriging" else validation.path.remainder
+        pairs = self._split()
+        if pairs:
+            scale, radius, validation = self._validate(pairs)
+            remainder = remainder if remainder == "kriging" else validation.path.remainder
         prepared = prepare(self._samples, scale)
         if options.radius is not None:
             means = prepared.observations.means
@@ -227,6 +214,28 @@ class _Fitting:
             validation=validation,
         )
 
+    def _split(self) -> list[tuple[Samples, Samples]]:
+        """Hold cells out for what is left to choose, if there is anything and time for it.
+
+        A single cell leaves nothing to validate with. Small data is validated in any case.
+        """
+        options = self._options
+        chosen = options.radius is not None and len(options.scales) == 1
+        if chosen and options.n_solutions == 1 and options.remainder != "auto":
+            return []
+        large = len(self._samples) > SCOUTED
+        if self._journal.choose("no splits", large and self._budget.spent):
+            return []
+        pairs = list(
+            splits(
+                self._samples,
+                folds=options.folds,
+                share=options.share,
+                seed=options.solver.seed,
+            )
+        )
+        return [] if self._journal.choose("no validation", large and self._budget.spent) else pairs
+
     def _validate(self, pairs: list[tuple[Samples, Samples]]) -> tuple[Scale, float, Validation]:
         """Choose scale and radius, and measure what averaging gains."""
         options = self._options
@@ -245,10 +254,10 @@ class _Fitting:
                 training, held = (sample(part, SCOUTED, seed=seed) for part in pairs[0])
                 first = [(training, held)]
             kriging = options.remainder != "none" and can_krige(pairs[0][0])
-            walked = self._walk_all("scout", first, scales, some, scouting=kriging)
+            walked = self._walk_all("scout", first, scales, some, until=whole, scouting=kriging)
             briefly = kriging and not large and some.elapsed < BRIEFLY * whole.remaining
             if journal.choose("briefly", briefly):
-                walked = self._walk_all("walk", pairs, scales, some)
+                walked = self._walk_all("walk", pairs, scales, some, until=whole)
                 kriging = False
             if journal.choose(
                 "scouted", large or kriging or some.spent
@@ -326,10 +335,12 @@ class _Fitting:
         scales: tuple[Scale, ...],
         whole: Budget,
         *,
+        until: Budget | None = None,
         scouting: bool = False,
     ) -> list[Walk]:
-        """Walk a path for every scale while there is time, with an even share of it each.
+        """Walk a path for every scale, with an even share of the time each.
 
+        The first one is always walked, the others as long as ``until`` is not spent either.
         What was walked in this stage before, the journal knows. On a cluster all of them are
         walked at the same time.
         """
@@ -359,7 +370,7 @@ class _Fitting:
         if self._client is None:
             found: list[Walk] = []
             for place in places:
-                late = bool(found) and whole.spent
+                late = bool(found) and (whole if until is None else until).spent
                 if self._journal.choose(f"no {stage}, {scales[place].name}", late):
                     break
                 found.append(walk_one(place))
