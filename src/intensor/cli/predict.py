@@ -54,17 +54,19 @@ def predict(
 
     import numpy as np  # noqa: PLC0415
 
-    from intensor.cli.matching import known_cells  # noqa: PLC0415
+    from intensor.cli.matching import check_readable, known_cells  # noqa: PLC0415
     from intensor.cli.tables import check_writable, write_cells  # noqa: PLC0415
     from intensor.data.formats import read_cells  # noqa: PLC0415
     from intensor.fitting.store import load  # noqa: PLC0415
 
     fit = load(model)
     check_writable(output, fit.labels)
+    kind = None if format is None else format.value
+    check_readable(fit, cells, kind)
     columns = read_cells(
         cells,
         modes=fit.labels.modes,
-        kind=None if format is None else format.value,
+        kind=kind,
         one_based=one_based,
         like=fit.labels,
     )

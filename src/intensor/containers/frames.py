@@ -15,25 +15,18 @@ import numpy as np
 
 from intensor.arrays import FloatArray, IndexArray
 from intensor.containers.base import Observed, check_exact, check_observed, check_size
-from intensor.containers.columns import (
-    encode,
-    encode_known,
-    find_column,
-    numbers_of,
-)
 from intensor.containers.dense import fitting_dtype
+from intensor.data.columns import encode, find_column, numbers_of
 from intensor.data.labels import Labels
 from intensor.data.observations import observe
 from intensor.errors import (
     EmptyDataError,
     LabelError,
     SettingError,
-    UnseenIndexError,
     ValuesError,
 )
 from intensor.fitting.record import Fit
 from intensor.model.predictor import UNSEEN
-from intensor.problem.vertex import mode_slices
 
 __all__ = ["FrameContainer", "is_frame", "predict_frame"]
 
@@ -220,22 +213,7 @@ def predict_frame(fit: Fit, frame: Any, *, unseen: str = "error") -> Any:
             f"cells are a {type(frame).__name__}; expected a table of pandas, polars or pyarrow"
         )
     table = _wrap(frame)
-    names = [find_column(mode, table.columns, role="mode") for mode in fit.labels.modes]
-    coords = np.empty((len(table), len(names)), dtype=np.int64)
-    for mode, part in enumerate(mode_slices(fit.shape)):
-        series = table.get_column(names[mode])
-        codes = encode_known(series, fit.labels.indices[mode])
-        strange = (codes < 0) | (fit.predictor.counts[part][codes] == 0)
-        if unseen == "error" and strange.any():
-            row = int(np.argmax(strange))
-            raise UnseenIndexError(
-                f"row {row} has the label {series[row]!r} in column {names[mode]!r}, which no "
-                f"observation of the fit has, as {int(strange.sum())} of {len(table)} rows do "
-                '(leave them out, or pass unseen="mean" to average over that mode)'
-            )
-        coords[:, mode] = np.where(strange, fit.shape[mode], codes)
-    predicted = fit.predict(coords, unseen=unseen)
-    series = _new_series(table, fit.labels.value, predicted)
+    series = _new_series(table, fit.labels.value, fit.predict(frame, unseen=unseen))
     return table.with_columns(series).to_native()
 
 

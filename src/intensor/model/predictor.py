@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.checks import check_cells
+from intensor.data.named import refuse_tables
 from intensor.errors import SettingError, UnseenIndexError
 from intensor.model.baseline import Baseline
 from intensor.model.model import Model
@@ -72,6 +73,7 @@ class Predictor:
             raise SettingError(f"unseen is {unseen!r}; expected 'error' or 'mean'")
         if getattr(coords, "shape", None) == (0, len(self.shape)):
             return np.empty(0)
+        refuse_tables(coords)
         given = check_cells(coords, len(self.shape))
         fitted = np.empty(len(given))
         for start in range(0, len(given), ROWS_AT_ONCE):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from intensor.arrays import AnyArray, FloatArray, IndexArray
-from intensor.data.labels import factorise, look_up
+from intensor.data.labels import check_same_kind, factorise, look_up
 from intensor.errors import InputError, LabelError, ValuesError
 
 if TYPE_CHECKING:
@@ -79,7 +79,9 @@ def encode(series: nw.Series[Any]) -> ModeColumn:
 def encode_known(series: nw.Series[Any], known: AnyArray) -> IndexArray:
     """Return the place of each row's label among known ones, -1 for labels that are not."""
     places, distinct = _distinct(series)
-    return look_up(known, distinct)[places]
+    codes = look_up(known, distinct)
+    check_same_kind(known, distinct, codes, name=series.name)
+    return codes[places]
 
 
 def numbers_of(series: nw.Series[Any], *, role: str) -> FloatArray:
