@@ -10,7 +10,7 @@ import typer
 
 from intensor.cli.failures import OK
 from intensor.cli.groups import Common, Format, Unseen
-from intensor.cli.output import write, write_json
+from intensor.cli.output import check_stdout, write, write_json
 from intensor.cli.places import STDOUT, TABLE_SUFFIXES, check_output
 from intensor.errors import SettingError
 
@@ -49,7 +49,9 @@ def predict(
     start = time.perf_counter()
     if output == STDOUT and common.json:
         raise SettingError("--json needs a file for the predictions; give one with -o")
-    if output != STDOUT:
+    if output == STDOUT:
+        check_stdout()
+    else:
         check_output(output, suffixes=TABLE_SUFFIXES, inputs=[model, cells])
 
     import numpy as np  # noqa: PLC0415
