@@ -68,8 +68,19 @@ class Labels:
     def decode(self, coords: ArrayLike) -> tuple[AnyArray, ...]:
         """Return the labels of (n, p) indices, mode by mode."""
         cells = np.asarray(coords)
+        if cells.ndim != 2 or cells.shape[1] != len(self.modes) or cells.dtype.kind not in "iu":
+            raise LabelError(
+                f"coords has shape {cells.shape} and dtype {cells.dtype}; expected (n, "
+                f"{len(self.modes)}) integers, a column per mode"
+            )
         if cells.size and cells.min() < 0:
             raise LabelError("an index is below 0: it has no label")
+        for mode, length in enumerate(self.shape):
+            if cells.size and int(cells[:, mode].max()) >= length:
+                raise LabelError(
+                    f"an index of mode {mode} is {int(cells[:, mode].max())}, beyond the last one "
+                    f"with a label, {length - 1}"
+                )
         return tuple(known[cells[:, mode]] for mode, known in enumerate(self.indices))
 
 

@@ -74,17 +74,24 @@ def find_kind(path: Any, kind: str | None) -> str:
 def check_file(path: Any) -> None:
     """Say in one sentence why a file cannot be opened, if it cannot."""
     try:
-        folder = stat.S_ISDIR(os.stat(path).st_mode)
-        if not folder:
+        mode = os.stat(path).st_mode
+        if stat.S_ISREG(mode):
             with open(path, "rb") as file:
                 empty = not file.read(1)
     except FileNotFoundError:
         raise FileFormatError(f"{path}: there is no such file") from None
+    except TypeError as problem:
+        raise FileFormatError(f"{path!r}: is not the path of a file ({problem})") from None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise FileFormatError(f"{path}: cannot be opened ({reason})") from None
-    if folder:
+    if stat.S_ISDIR(mode):
         raise FileFormatError(f"{path}: is a folder; expected a file")
+    if not stat.S_ISREG(mode):  # a pipe or a device, which can be read once at most
+        raise FileFormatError(
+            f"{path}: is not a regular file; expected one, which may be read more than once (save "
+            "what a pipe or a device holds to a file first)"
+        )
     if empty:
         raise EmptyDataError(f"{path}: is empty")
 
