@@ -1,12 +1,14 @@
 """Tables hold labels and arrays hold positions, wherever cells are handed in."""
 
 from collections import namedtuple
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import xarray as xr
 
 import intensor
 from intensor import TensorCompleter, errors, plots, report
@@ -238,3 +240,13 @@ def test_signed_and_unsigned_numbers_do_not_wrap():
     assert look_up(np.array([2**63 - 1]), np.array([2.0**63, np.inf, np.nan])).tolist() == [-1] * 3
     assert look_up(np.array([2.0**63]), np.array([2**63 - 1])).tolist() == [-1]
     assert look_up(np.array([127], dtype=np.int8), np.array([127.0, 127.5])).tolist() == [0, -1]
+
+
+def test_modes_of_one_name_cannot_be_told_apart():
+    grid = xr.DataArray([[1.0, 2.0], [2.0, np.nan]], dims=("x", "y"))
+    found = intensor.complete(grid, radius=4.0, exact="off")[1]
+    assert found.predict({"x": [1], "y": [1]}).shape == (1,)
+    same = replace(found, labels=replace(found.labels, modes=("x", "x")))
+    assert same.predict([[1, 1]]).shape == (1,)
+    with pytest.raises(errors.LabelError, match="modes of the fit have the same name"):
+        same.predict({"x": [1], "y": [1]})

@@ -145,6 +145,11 @@ def named_cells(data: Any, labels: Labels) -> NamedCells | None:
     table = _open(data)
     if table is None:
         return None
+    if len(set(labels.modes)) < len(labels.modes):
+        raise LabelError(
+            f"modes of the fit have the same name ({', '.join(map(repr, labels.modes))}), so "
+            f"columns of a table cannot be matched with them; {POSITIONS}"
+        )
     try:
         columns = tuple(find_column(mode, table.names, role="mode") for mode in labels.modes)
     except LabelError as problem:

@@ -17,6 +17,7 @@ __all__ = [
     "TENSORS",
     "at_line",
     "check_file",
+    "check_path",
     "check_unique",
     "find_kind",
     "name_problem",
@@ -71,6 +72,15 @@ def find_kind(path: Any, kind: str | None) -> str:
     return found
 
 
+def check_path(path: Any) -> Any:
+    """Return a path as text or a ``Path``, or say that it is none."""
+    if isinstance(path, bytes):
+        return os.fsdecode(path)
+    if not isinstance(path, (str, os.PathLike)):
+        raise FileFormatError(f"{path!r}: is not the path of a file")
+    return path
+
+
 def check_file(path: Any) -> None:
     """Say in one sentence why a file cannot be opened, if it cannot."""
     try:
@@ -80,8 +90,6 @@ def check_file(path: Any) -> None:
                 empty = not file.read(1)
     except FileNotFoundError:
         raise FileFormatError(f"{path}: there is no such file") from None
-    except TypeError as problem:
-        raise FileFormatError(f"{path!r}: is not the path of a file ({problem})") from None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise FileFormatError(f"{path}: cannot be opened ({reason})") from None
