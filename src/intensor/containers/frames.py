@@ -17,6 +17,7 @@ from intensor.arrays import FloatArray, IndexArray
 from intensor.containers.base import Observed, check_exact, check_observed, check_size
 from intensor.containers.dense import fitting_dtype
 from intensor.data.columns import encode, find_column, numbers_of
+from intensor.data.doubts import warn_of_doubts
 from intensor.data.labels import Labels
 from intensor.data.observations import observe
 from intensor.errors import (
@@ -95,6 +96,13 @@ class FrameContainer:
                 value=str(self._value),
             ),
         )
+        if modes is None:
+            warn_of_doubts(
+                tuple(self.observed.coords.T),
+                self.observed.labels,
+                lambda kept: f"modes={kept!r}",
+                stacklevel=4,
+            )
         if every:
             self._check_repeatable()
             self._cells, self._values, self._unknown = self._all_cells()

@@ -15,7 +15,7 @@ from pyarrow import parquet
 from intensor.arrays import FloatArray, IndexArray, Shape
 from intensor.checks import MOST_INDICES
 from intensor.data.formats.kinds import check_file, check_unique
-from intensor.data.formats.parquet import BROKEN, broken, check_count
+from intensor.data.formats.parquet import BROKEN, INDEX, broken, check_count
 from intensor.errors import (
     CoordinateError,
     EmptyDataError,
@@ -168,7 +168,7 @@ def _columns(file: Path, value: str) -> dict[str, pa.DataType]:
     except BROKEN as problem:
         raise broken(file, problem) from None
     check_unique(file, schema.names)
-    columns = {field.name: field.type for field in schema}
+    columns = {field.name: field.type for field in schema if not field.name.startswith(INDEX)}
     if value not in columns:
         raise FileFormatError(
             f"{file}: has no column {value!r}; its columns are {', '.join(columns)}"
