@@ -28,6 +28,7 @@
     └── SolverFailedError (RuntimeError) an outside solver broke down
     IntensorWarning (UserWarning)
     ├── CheckpointWarning                a checkpoint could not be written; the run goes on
+    ├── ModeWarning                      a column that nobody named as a mode can hardly be one
     ├── RadiusWarning                    values above the radius cannot be reached
     ├── RemainderWarning                 a time limit left no time for kriging
     └── NothingToFillWarning             complete was called on data without a missing cell
@@ -54,6 +55,7 @@ __all__ = [
     "LabelError",
     "MemoryLimitError",
     "MissingExtraError",
+    "ModeWarning",
     "ModelFileError",
     "NegativeValueError",
     "NothingToFillWarning",
@@ -173,6 +175,10 @@ class IntensorWarning(UserWarning):
 
 class CheckpointWarning(IntensorWarning):
     """A checkpoint could not be written: the run goes on, and the one before is still there."""
+
+
+class ModeWarning(IntensorWarning):
+    """A column became a mode since no modes were named, and it can hardly be meant as one."""
 
 
 class RadiusWarning(IntensorWarning):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
@@ -13,7 +14,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from intensor.arrays import AnyArray, FloatArray, IndexArray
+from intensor.checks import check_coords
 from intensor.complete import fit_options
+from intensor.data.labels import Labels, number_labels
 from intensor.errors import CoordinateError, EmptyDataError, NegativeValueError, SettingError
 from intensor.fitting.entry import Watch, fit
 from intensor.model.predictor import UNSEEN
@@ -201,7 +204,8 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X
-            (n, p) whole numbers counted from 0, a row per observation.
+            (n, p) whole numbers counted from 0, a row per observation: an array, or a table whose
+            columns scikit-learn then expects in ``predict``, too, by name and order.
         y
             (n,) values >= 0.
         sample_weight
@@ -222,12 +226,14 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         weights = None if sample_weight is None else np.asarray(sample_weight)
         if weights is not None and not weights.any():
             raise EmptyDataError("every sample weight is zero: there is no observation to fit")
+        cells = _whole(checked)
         self.fit_ = fit(
-            _whole(checked),
+            cells,
             values,
             options,
             shape=self.shape,
             sample_weight=weights,
+            labels=self._labels(cells, y),
             watch=self.callback,
             client=self.client,
         )
@@ -254,6 +260,19 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._check_unseen()
         checked = validate_data(self, X, reset=False)
         return self.fit_.predict(_whole(checked), unseen=self.unseen)
+
+    def _labels(self, cells: IndexArray, y: Any) -> Labels | None:
+        """Return the names of the columns, if ``X`` had any; indices are called by their numbers.
+
+        So ``fit_`` reads tables with these columns, like any fit that has labels.
+        """
+        if not hasattr(self, "feature_names_in_"):
+            return None
+        _, shape = check_coords(cells, self.shape)
+        modes = tuple(map(str, self.feature_names_in_))
+        name = getattr(y, "name", None)
+        value = name if isinstance(name, str) and name not in modes else "value"
+        return replace(number_labels(shape, value=value), modes=modes)
 
     def _check_unseen(self) -> None:
         if self.unseen not in UNSEEN:
@@ -284,13 +303,13 @@ def _whole(array: AnyArray) -> IndexArray:
             f"Negative values in data passed as X: X[{row}, {mode}] is {array[row, mode]}; "
             "expected indices counted from 0"
         )
-    if array.dtype.kind in "biu":
+    if array.dtype.kind in "bi":
         return array.astype(np.int64, copy=False)
     whole = (array == np.rint(array)) & (np.abs(array) <= LARGEST_INDEX)
     if not whole.all():
         row, mode = (int(place) for place in np.argwhere(~whole)[0])
         raise CoordinateError(
-            f"X[{row}, {mode}] is {array[row, mode]}; expected whole numbers counted from 0, one "
+            f"X[{row}, {mode}] is {array[row, mode]}; expected whole numbers from 0 to 2^53, one "
             "per mode (turn labels into numbers first, e.g. with OrdinalEncoder in a pipeline)"
         )
     return array.astype(np.int64)

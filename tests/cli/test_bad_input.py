@@ -114,6 +114,31 @@ def test_bad_outputs_are_refused_before_the_data_is_read(table, refused, command
     assert word in refused(command, table, "--value", "rating", "-o", wrong)
 
 
+@pytest.mark.parametrize("command", ["fit", "report"])
+def test_outputs_that_only_look_writable(command, model, table, tmp_path, refused):
+    """What would be found out after the fit otherwise."""
+    suffix = {"fit": ".npz", "report": ".html"}[command]
+    words = {"fit": ["fit", table, "--value", "rating"], "report": ["report", model, table]}
+    cases = {"dangling": tmp_path / "gone" / "x", "device": "/dev/null", "folder": tmp_path}
+    for name, target in cases.items():
+        link = tmp_path / f"{name}{suffix}"
+        link.symlink_to(target)
+        assert f"{link}: cannot be written, since " in refused(*words[command], "-o", link)
+    long = tmp_path / f"{'n' * 300}{suffix}"
+    assert "File name too long" in refused(*words[command], "-o", long)
+
+
+def test_pipes_and_devices_are_no_data(tmp_path, output, refused):
+    """They can be read once, and a pipe without a writer would wait forever."""
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    link = tmp_path / "null.parquet"
+    link.symlink_to("/dev/null")
+    for path in (pipe, link):
+        assert "not a regular file" in refused("fit", path, "-o", output)
+    assert "not a regular file" in refused("info", pipe)
+
+
 def test_inputs_are_not_overwritten(table, model, tmp_path, refused):
     assert "input" in refused("predict", model, table, "-o", table)
     assert "input" in refused("predict", model, table, "-o", model)

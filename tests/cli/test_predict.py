@@ -97,3 +97,24 @@ def test_columns_that_are_not_there(model, tmp_path, refused):
     cells = tmp_path / "cells.csv"
     cells.write_text("usr,item,week\nann,x,1\n")
     assert "did you mean 'usr'" in refused("predict", model, cells)
+
+
+def test_indices_are_not_taken_for_labels(tmp_path, refused):
+    """Labels 1 to 3 and indices 0 to 2 overlap: every cell would be another one."""
+    data, model = tmp_path / "data.csv", tmp_path / "model.npz"
+    data.write_text("user,item,value\n1,1,2.0\n2,2,3.0\n3,2,1.0\n")
+    assert main(["fit", str(data), "--radius", "4", "-q", "-o", str(model)]) == 0
+    cells = tmp_path / "cells.tns"
+    cells.write_text("1 1 2.0\n2 2 3.0\n3 2 1.0\n")
+    for command in (["predict", model, cells, "--unseen", "mean"], ["verify", model, cells]):
+        assert "indices only" in refused(*command)
+
+
+def test_text_is_not_taken_for_new_labels(tmp_path, refused):
+    data, model = tmp_path / "data.csv", tmp_path / "model.npz"
+    data.write_text("user,item,value\n1,1,2.0\n2,2,3.0\n3,2,1.0\n")
+    assert main(["fit", str(data), "--radius", "4", "-q", "-o", str(model)]) == 0
+    cells = tmp_path / "cells.csv"
+    cells.write_text("user,item\nu1,1\nu2,2\n")
+    message = refused("predict", model, cells, "--unseen", "mean")
+    assert "cells.csv: column 'user' holds text (the first is 'u1')" in message

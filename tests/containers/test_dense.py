@@ -174,3 +174,8 @@ def test_any_array_is_taken_apart_and_put_together(array):
     observed = container.observed
     np.testing.assert_array_equal(array[tuple(observed.coords.T)], observed.values)
     assert len(observed.values) + container.n_missing == array.size
+
+
+def test_more_modes_than_numpy_can_index():
+    with pytest.raises(errors.ShapeError, match="64 modes; expected at most 63"):
+        DenseContainer(np.ones((1,) * 64))

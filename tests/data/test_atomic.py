@@ -1,6 +1,7 @@
 import errno
 import os
 import stat
+import tempfile
 
 import pytest
 
@@ -105,3 +106,63 @@ def test_a_place_is_tried_beforehand(tmp_path, monkeypatch):
     with pytest.raises(FileFormatError, match="No space left"):
         check_place(path)
     assert os.listdir(tmp_path) == ["run.npz"]
+
+
+def test_links_that_lead_nowhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    link = tmp_path / "model.npz"
+    link.symlink_to(tmp_path / "gone" / "model.npz")
+    (tmp_path / "folder").symlink_to(tmp_path / "gone")
+    for path, way in (("model.npz", "model.npz"), (link, link), ("folder/a.npz", "folder")):
+        for call in (check_place, lambda path: put(path, "x")):
+            with pytest.raises(FileFormatError) as caught:
+                call(path)
+            assert f"{way} is a link to {tmp_path / 'gone'}" in str(caught.value)
+            assert f"there is no folder {tmp_path / 'gone'}; make it" in str(caught.value)
+    (tmp_path / "gone").mkdir()
+    put("model.npz", "new")  # a link to a file that is yet to be
+    assert (tmp_path / "gone" / "model.npz").read_text() == "new"
+    loop = tmp_path / "loop.npz"
+    loop.symlink_to(loop)
+    with pytest.raises(FileFormatError, match=r"loop\.npz: cannot be written \(Too many levels"):
+        check_place(loop)
+
+
+def test_a_link_to_another_file_system(tmp_path):
+    if not os.path.isdir("/dev/shm") or os.stat("/dev/shm").st_dev == tmp_path.stat().st_dev:
+        pytest.skip("there is no other file system to write to")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        (tmp_path / "link.txt").symlink_to(os.path.join(folder, "real.txt"))
+        put(tmp_path / "link.txt", "new")
+        assert os.listdir(folder) == ["real.txt"]
+    assert os.listdir(tmp_path) == ["link.txt"]
+
+
+def test_names_that_are_too_long_or_none(tmp_path):
+    with pytest.raises(FileFormatError, match="File name too long"):
+        check_place(tmp_path / f"{'n' * 300}.npz")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(FileFormatError, match="file is not a folder"):
+        check_place(tmp_path / "file" / "a.npz")
+    for wrong in (None, 3.5, "a\0b"):
+        with pytest.raises(FileFormatError, match="is not the path of a file"):
+            check_place(wrong)
+    for letter in ("n", "\N{GREEK SMALL LETTER PI}"):  # which takes two bytes
+        longest = tmp_path / (letter * (255 // len(letter.encode())))
+        twin = longest.with_name(longest.name[:-1] + "x")
+        with (
+            atomic_write(longest, sole=True) as first,
+            atomic_write(twin, sole=True) as second,
+        ):
+            assert first != second
+            first.write_text("x")
+            second.write_text("y")
+        assert (longest.read_text(), twin.read_text()) == ("x", "y")
+
+
+def test_a_working_folder_that_is_gone(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    (tmp_path / "here").rmdir()
+    with pytest.raises(FileFormatError, match="the working folder does not exist"):
+        check_place("a.npz")

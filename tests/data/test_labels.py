@@ -200,3 +200,8 @@ def test_date_objects_match_nanoseconds():
 def test_an_unknown_index_has_no_label():
     with pytest.raises(LabelError):
         number_labels((3,)).decode([[-1]])
+    with pytest.raises(LabelError, match="an index of mode 0 is 9223372036854775808"):
+        number_labels((3,)).decode(np.array([[2**63]], dtype=np.uint64))
+    for wrong in ([1, 2], [[0.5]], [[0, 1]]):
+        with pytest.raises(LabelError, match=r"expected \(n, 1\) integers"):
+            number_labels((3,)).decode(wrong)

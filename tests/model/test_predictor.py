@@ -234,3 +234,10 @@ def test_counts_by_hand():
     weighted = index_counts(coords, (4, 2), np.array([0.5, 2.0, 4.0]))
     assert weighted.tolist() == [0.5, 0.0, 6.0, 0.0, 4.0, 2.5]
     assert index_counts(coords, (4, 2)).dtype == np.float64
+
+
+def test_an_index_is_shown_as_it_was_given():
+    far = np.zeros((1, len(SHAPE)), dtype=np.uint64)
+    far[0, 0] = 2**63
+    with pytest.raises(UnseenIndexError, match=r"coords\[0, 0\] is 9223372036854775808"):
+        build().predict(far)

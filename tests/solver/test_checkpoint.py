@@ -1,6 +1,7 @@
 """Checkpoints of a solve: what goes on from one is the same run, to the last bit."""
 
 import doctest
+import itertools
 import os
 import random
 import signal
@@ -401,6 +402,24 @@ def test_a_disk_that_fills_up_later_costs_no_run(tmp_path, monkeypatch):
         assert_same(solve(checkpoint=path, resume=True), whole)
     assert path.read_bytes() == content
     assert os.listdir(tmp_path) == ["run.npz"]
+
+
+def test_a_full_disk_is_told_of_once(tmp_path, monkeypatch):
+    reasons = itertools.cycle(["No space left on device"] * 3 + ["Input/output error"])
+    writes = []
+
+    def full(file, **arrays):
+        writes.append(next(reasons))
+        raise OSError(28, writes[-1])
+
+    monkeypatch.setattr("intensor.data.tree.np.savez", full)
+    with pytest.warns(CheckpointWarning) as caught:
+        solve(checkpoint=tmp_path / "run.npz", checkpoint_every=0.0)
+    assert len(writes) > 8
+    said = [str(warning.message) for warning in caught]
+    assert len(said) == 2
+    assert "No space left" in said[0]
+    assert "Input/output error" in said[1]
 
 
 def test_settings_are_checked():

@@ -15,17 +15,18 @@ from intensor.cli.failures import CHECK_FAILED, INTERRUPTED, OK, READER_GONE, US
 from intensor.cli.fit import fit
 from intensor.cli.groups import as_command
 from intensor.cli.info import info
-from intensor.cli.output import ReaderGoneError, close_output
+from intensor.cli.output import OutputError, ReaderGoneError, close_output
 from intensor.cli.predict import predict
 from intensor.cli.report import report
+from intensor.cli.streams import open_streams
 from intensor.cli.verify import verify
 
 __all__ = ["main"]
 
 EXIT_CODES = (
     "Exit codes: 0 done (the status says how well); 1 a check of verify or demo failed; "
-    "2 bad input or usage; 3 an unexpected error inside intensor; 130 interrupted by Ctrl-C or "
-    "SIGTERM (what was reached is saved)."
+    "2 bad input or usage, or stdout is full (files are written); 3 an unexpected error inside "
+    "intensor; 130 interrupted by Ctrl-C or SIGTERM (what was reached is saved)."
 )
 
 app = typer.Typer(
@@ -69,12 +70,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments
         Words after the name of the program; those of the process by default.
     """
+    open_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
     code = guard(lambda: _run(words), debug="--debug" in words)
     try:
         close_output()
     except ReaderGoneError:
-        return READER_GONE
+        return code or READER_GONE
+    except OutputError as problem:
+        say("error", str(problem))
+        return code or USAGE
     return code
 
 

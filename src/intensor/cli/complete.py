@@ -12,7 +12,7 @@ import typer
 
 from intensor.cli.failures import INTERRUPTED, OK, say
 from intensor.cli.groups import Columns, Common, FitWords, Unseen
-from intensor.cli.output import write, write_json
+from intensor.cli.output import check_stdout, write, write_json
 from intensor.cli.places import (
     STDOUT,
     TABLE_SUFFIXES,
@@ -81,7 +81,9 @@ def complete(
     start = time.perf_counter()
     if output == STDOUT and common.json:
         raise SettingError("--json needs a file for the table; give one with -o")
-    if output != STDOUT:
+    if output == STDOUT:
+        check_stdout()
+    else:
         check_output(output, suffixes=TABLE_SUFFIXES, inputs=[data])
         if mark and table_kind(output) in TENSOR_KINDS:
             raise FileFormatError(f"{output}: has no room for marks; write .csv, .tsv or .parquet")

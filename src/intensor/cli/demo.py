@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +12,14 @@ import typer
 
 from intensor.cli.failures import CHECK_FAILED, INTERRUPTED, OK, say
 from intensor.cli.groups import Common
-from intensor.cli.output import number, rows, write, write_json
+from intensor.cli.output import (
+    OutputError,
+    ReaderGoneError,
+    number,
+    rows,
+    write,
+    write_json,
+)
 from intensor.cli.places import check_output
 from intensor.errors import FileFormatError
 
@@ -45,7 +53,9 @@ def demo(
         _check_replaceable(output)
     talk = not (common.quiet or common.json)
     if talk:
-        write("The first time, compiling takes 10 to 20 seconds; after that it is quick.\n\n")
+        # the page is written even if nobody reads this; at the end it will be said again
+        with contextlib.suppress(ReaderGoneError, OutputError):
+            write("The first time, compiling takes 10 to 20 seconds; after that it is quick.\n\n")
 
     from intensor.cli.fitting import ended_early  # noqa: PLC0415
     from intensor.cli.trial import run_trial  # noqa: PLC0415

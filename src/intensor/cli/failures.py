@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from intensor.cli.output import ReaderGoneError, printable, shortened
+from intensor.cli.output import OutputError, ReaderGoneError, printable, shortened
 from intensor.errors import IntensorError, IntensorWarning
 
 __all__ = [
@@ -59,9 +59,13 @@ def guard(work: Callable[[], int], *, debug: bool) -> int:
         except KeyboardInterrupt:
             say("error", "interrupted before there was anything to save; nothing was written")
             return INTERRUPTED
+        except OutputError as problem:
+            say("error", str(problem))
+            return USAGE
         except Exception as problem:
             if debug:
-                sys.stderr.write(printable(traceback.format_exc(), keep="\n"))
+                with contextlib.suppress(OSError, ValueError):
+                    sys.stderr.write(printable(traceback.format_exc(), keep="\n"))
             code, message = _explain(problem)
             say("error", message)
             return code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import signal
 import threading
 from collections.abc import Iterator
@@ -24,9 +25,13 @@ __all__ = ["ended_early", "fit_table", "read_data"]
 
 def read_data(path: Path, columns: Columns, modes: list[str] | None) -> Table:
     """Read the observations, by the words of the command line."""
-    from intensor.data.formats import read_table  # noqa: PLC0415
+    import numpy as np  # noqa: PLC0415
 
-    return read_table(
+    from intensor.data.doubts import warn_of_doubts  # noqa: PLC0415
+    from intensor.data.formats import read_table  # noqa: PLC0415
+    from intensor.data.formats.kinds import TABLES, find_kind  # noqa: PLC0415
+
+    table = read_table(
         path,
         value=columns.value,
         modes=modes or None,
@@ -34,6 +39,15 @@ def read_data(path: Path, columns: Columns, modes: list[str] | None) -> Table:
         kind=columns.kind,
         one_based=columns.one_based,
     )
+    if not modes and find_kind(path, columns.kind) in TABLES:
+        rows = ~np.isnan(table.values)
+        observed = table.codes if rows.all() else [codes[rows] for codes in table.codes]
+        warn_of_doubts(observed, table.labels, _mode_words, stacklevel=2)
+    return table
+
+
+def _mode_words(kept: list[str]) -> str:
+    return " ".join(f"--mode {shlex.quote(name)}" for name in kept)
 
 
 def fit_table(table: Table, options: Options, *, quiet: bool) -> Fit:

@@ -9,7 +9,15 @@ import typer
 
 from intensor.cli.failures import OK
 from intensor.cli.groups import Common
-from intensor.cli.output import LONGEST, number, rows, shortened, write, write_json
+from intensor.cli.output import (
+    LONGEST,
+    check_stdout,
+    number,
+    rows,
+    shortened,
+    write,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from intensor.fitting.record import Fit
@@ -29,6 +37,8 @@ def info(
     from intensor.cli.figures import describe, figures_of  # noqa: PLC0415
     from intensor.fitting.store import load  # noqa: PLC0415
 
+    if not (common.json or common.quiet):
+        check_stdout()
     fit = load(model)
     if common.json:
         labels = dict(zip(fit.labels.modes, map(_strings, fit.labels.indices), strict=True))

@@ -10,7 +10,8 @@ import numpy as np
 
 from intensor.cli.groups import Columns
 from intensor.data.formats import read_table
-from intensor.data.labels import look_up
+from intensor.data.formats.kinds import TABLES, TENSORS, find_kind
+from intensor.data.labels import check_same_kind, look_up
 from intensor.errors import LabelError, UnseenIndexError
 from intensor.problem.vertex import mode_offsets
 
@@ -18,7 +19,17 @@ if TYPE_CHECKING:
     from intensor.arrays import AnyArray, FloatArray, IndexArray
     from intensor.fitting.record import Fit
 
-__all__ = ["known_cells", "observations_of"]
+__all__ = ["check_readable", "known_cells", "observations_of"]
+
+
+def check_readable(fit: Fit, path: Path, kind: str | None) -> None:
+    """Raise if a file has indices only and the model has labels, which must not be mixed up."""
+    found = find_kind(path, kind)
+    if found in TENSORS and not fit.labels.plain:
+        raise LabelError(
+            f"{path}: a .{found} file has indices only, but the modes of the model have labels; "
+            "give a table (.csv, .tsv or .parquet) with the labels of the cells"
+        )
 
 
 def known_cells(
@@ -35,6 +46,9 @@ def known_cells(
     """
     labels, shape = fit.labels, fit.shape
     coords = labels.encode(columns)
+    for mode, name in enumerate(labels.modes):
+        known, column = labels.indices[mode], columns[mode]
+        check_same_kind(known, column, coords[:, mode], name=name, what=f"{path}: column")
     coords = np.where(coords < 0, np.array(shape), coords)
     inside = coords < np.array(shape)
     places = np.where(inside, coords, 0) + mode_offsets(shape)[:-1]
@@ -62,6 +76,7 @@ def observations_of(
         When the file has labels that the model does not know: it was fitted to other data.
     """
     labels = fit.labels
+    check_readable(fit, path, columns.kind)
     table = read_table(
         path,
         value=_value_column(fit, path, columns),
@@ -89,8 +104,6 @@ def observations_of(
 
 def _value_column(fit: Fit, path: Path, columns: Columns) -> str | None:
     """Return the name of the values: what was asked for, else what the model remembers."""
-    from intensor.data.formats.kinds import TABLES, find_kind  # noqa: PLC0415
-
     if columns.value is not None or find_kind(path, columns.kind) not in TABLES:
         return columns.value
     return fit.labels.value

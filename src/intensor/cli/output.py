@@ -10,9 +10,14 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from intensor.cli.streams import is_closed
+from intensor.errors import FileFormatError
+
 __all__ = [
     "LONGEST",
+    "OutputError",
     "ReaderGoneError",
+    "check_stdout",
     "close_output",
     "number",
     "printable",
@@ -31,13 +36,25 @@ class ReaderGoneError(Exception):
     """Nobody reads stdout any more."""
 
 
+class OutputError(Exception):
+    """Stdout cannot be written to, for a reason that the caller should hear of."""
+
+
+def check_stdout() -> None:
+    """Raise when stdout is closed and what a command is asked for would be lost."""
+    if is_closed(sys.stdout):
+        raise FileFormatError("-: stdout is closed, so nothing can be written to it; name a file")
+
+
 def write(text: str) -> None:
-    """Write text to stdout.
+    """Write text to stdout, or drop it when that was closed by the caller.
 
     Raises
     ------
     ReaderGoneError
         When the other end of the pipe is closed.
+    OutputError
+        When the disk is full, or the like.
     """
     try:
         for start in range(0, len(text), AT_ONCE):
@@ -49,6 +66,8 @@ def write(text: str) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         raise ReaderGoneError from None
+    except OSError as problem:
+        raise _output_error(problem) from None
 
 
 def printable(text: str, *, keep: str = "") -> str:
@@ -83,17 +102,32 @@ def shortened(text: str, *, most: int = LONGEST) -> str:
 
 
 def close_output() -> None:
-    """Flush stdout, and keep the interpreter from trying again if nobody reads it."""
+    """Flush stdout, and keep the interpreter from trying again if that fails."""
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as problem:
         with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise ReaderGoneError from None
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, sys.stdout.fileno())
+            os.close(null)
+        if isinstance(problem, BrokenPipeError):
+            raise ReaderGoneError from None
+        raise _output_error(problem) from None
+
+
+def _output_error(problem: OSError) -> OutputError:
+    reason = problem.strerror or str(problem)
+    return OutputError(
+        f"stdout cannot be written to ({reason}); files that were asked for are written"
+    )
 
 
 def write_json(figures: Mapping[str, Any]) -> None:
     """Write one JSON object; what is not a finite number becomes null."""
+    if is_closed(sys.stdout):
+        raise OutputError(
+            "stdout is closed, so the JSON object is lost; files that were asked for are written"
+        )
     write(json.dumps(_plain(figures), indent=2, allow_nan=False) + "\n")
 
 

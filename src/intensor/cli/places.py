@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from intensor.data.atomic import check_place
 from intensor.errors import FileFormatError
 
 if TYPE_CHECKING:
@@ -33,16 +34,9 @@ def check_output(path: Path, *, suffixes: Iterable[str], inputs: Iterable[Path])
     if not path.name.lower().endswith(endings):
         listed = " or ".join([", ".join(endings[:-1]), endings[-1]] if endings[1:] else endings)
         raise FileFormatError(f"{path}: the output cannot be written under this name; use {listed}")
-    if path.is_dir():
-        raise FileFormatError(f"{path}: is a folder; name a file in it")
-    if not path.parent.is_dir():
-        raise FileFormatError(
-            f"{path}: there is no folder {path.parent}; make it first, or choose another"
-        )
-    if not os.access(path.parent, os.W_OK):
-        raise FileFormatError(f"{path}: the folder {path.parent} cannot be written to")
+    check_place(path)
     for source in inputs:
-        if path.exists() and source.exists() and path.samefile(source):
+        if path.exists() and os.path.exists(source) and path.samefile(source):
             raise FileFormatError(
                 f"{path}: is an input of this command too; choose another name for the output"
             )

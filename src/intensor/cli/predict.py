@@ -10,7 +10,7 @@ import typer
 
 from intensor.cli.failures import OK
 from intensor.cli.groups import Common, Format, Unseen
-from intensor.cli.output import write, write_json
+from intensor.cli.output import check_stdout, write, write_json
 from intensor.cli.places import STDOUT, TABLE_SUFFIXES, check_output
 from intensor.errors import SettingError
 
@@ -49,22 +49,26 @@ def predict(
     start = time.perf_counter()
     if output == STDOUT and common.json:
         raise SettingError("--json needs a file for the predictions; give one with -o")
-    if output != STDOUT:
+    if output == STDOUT:
+        check_stdout()
+    else:
         check_output(output, suffixes=TABLE_SUFFIXES, inputs=[model, cells])
 
     import numpy as np  # noqa: PLC0415
 
-    from intensor.cli.matching import known_cells  # noqa: PLC0415
+    from intensor.cli.matching import check_readable, known_cells  # noqa: PLC0415
     from intensor.cli.tables import check_writable, write_cells  # noqa: PLC0415
     from intensor.data.formats import read_cells  # noqa: PLC0415
     from intensor.fitting.store import load  # noqa: PLC0415
 
     fit = load(model)
     check_writable(output, fit.labels)
+    kind = None if format is None else format.value
+    check_readable(fit, cells, kind)
     columns = read_cells(
         cells,
         modes=fit.labels.modes,
-        kind=None if format is None else format.value,
+        kind=kind,
         one_based=one_based,
         like=fit.labels,
     )

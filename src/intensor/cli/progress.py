@@ -34,8 +34,15 @@ def shown_progress(*, quiet: bool) -> Iterator[Watch | None]:
     from rich.live import Live  # noqa: PLC0415
 
     line = _LiveLine()
-    with Live(line, console=console, refresh_per_second=PER_SECOND, transient=True):
+    live = Live(line, console=console, refresh_per_second=PER_SECOND, transient=True)
+    # a terminal that is gone is no reason to stop
+    with contextlib.suppress(OSError, ValueError):
+        live.start()
+    try:
         yield line
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            live.stop()
 
 
 def _terminal() -> Any:

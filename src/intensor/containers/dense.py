@@ -14,6 +14,9 @@ from intensor.errors import EmptyDataError, ShapeError, ValuesError
 
 __all__ = ["DenseContainer", "fitting_dtype", "missing_flags"]
 
+MOST_MODES = 63
+"""NumPy takes no more arrays than this to index with."""
+
 
 class DenseContainer:
     """A NumPy array whose missing cells are NaN or masked."""
@@ -21,6 +24,8 @@ class DenseContainer:
     def __init__(self, data: AnyArray, *, labels: Labels | None = None) -> None:
         if data.ndim == 0:
             raise ShapeError("data is a single number, without a mode; expected an array")
+        if data.ndim > MOST_MODES:
+            raise ShapeError(f"data has {data.ndim} modes; expected at most {MOST_MODES}")
         if data.size == 0:
             raise EmptyDataError(f"data has shape {data.shape}: there is no cell; expected some")
         self._data = data

@@ -15,25 +15,19 @@ import numpy as np
 
 from intensor.arrays import FloatArray, IndexArray
 from intensor.containers.base import Observed, check_exact, check_observed, check_size
-from intensor.containers.columns import (
-    encode,
-    encode_known,
-    find_column,
-    numbers_of,
-)
 from intensor.containers.dense import fitting_dtype
+from intensor.data.columns import encode, find_column, numbers_of
+from intensor.data.doubts import warn_of_doubts
 from intensor.data.labels import Labels
 from intensor.data.observations import observe
 from intensor.errors import (
     EmptyDataError,
     LabelError,
     SettingError,
-    UnseenIndexError,
     ValuesError,
 )
 from intensor.fitting.record import Fit
 from intensor.model.predictor import UNSEEN
-from intensor.problem.vertex import mode_slices
 
 __all__ = ["FrameContainer", "is_frame", "predict_frame"]
 
@@ -102,7 +96,15 @@ class FrameContainer:
                 value=str(self._value),
             ),
         )
+        if modes is None:
+            warn_of_doubts(
+                tuple(self.observed.coords.T),
+                self.observed.labels,
+                lambda kept: f"modes={kept!r}",
+                stacklevel=4,
+            )
         if every:
+            self._check_repeatable()
             self._cells, self._values, self._unknown = self._all_cells()
         if (every or self.n_missing) and self._frame.get_column(self._value).dtype.is_integer():
             check_exact(self.observed)
@@ -180,14 +182,29 @@ class FrameContainer:
         values = self._values.copy()
         values[self._unknown] = predicted
         rows = [column.first[self._cells[:, mode]] for mode, column in enumerate(self._columns)]
-        table = nw.maybe_reset_index(self._frame[rows[0], :])
+        kept = {self._value, *self._modes}
+        frame = self._frame.select(nw.col(*(name for name in self._frame.columns if name in kept)))
+        table = nw.maybe_reset_index(frame[rows[0], :])
         labels = [
             nw.maybe_reset_index(self._frame.get_column(name)[chosen])
             for name, chosen in zip(self._modes, rows, strict=True)
         ]
         table = self._with_values(table.with_columns(*labels), np.arange(values.size), values)
-        kept = {self._value, *self._modes}
-        return table.select(nw.col(*(name for name in table.columns if name in kept))).to_native()
+        return table.to_native()
+
+    def _check_repeatable(self) -> None:
+        """Raise when the rows of a column cannot be repeated: Arrow cannot do so for all types."""
+        import pyarrow as pa  # noqa: PLC0415
+
+        for name in (*self._modes, self._value):
+            series = self._frame.get_column(name)
+            try:
+                series[[0, 0]]
+            except (pa.ArrowException, TypeError, ValueError) as problem:
+                raise LabelError(
+                    f'the rows of column {name!r} cannot be repeated for cells="all", since its '
+                    f"type does not allow it ({problem}); convert it to a plain one, such as string"
+                ) from None
 
 
 def predict_frame(fit: Fit, frame: Any, *, unseen: str = "error") -> Any:
@@ -220,22 +237,7 @@ def predict_frame(fit: Fit, frame: Any, *, unseen: str = "error") -> Any:
             f"cells are a {type(frame).__name__}; expected a table of pandas, polars or pyarrow"
         )
     table = _wrap(frame)
-    names = [find_column(mode, table.columns, role="mode") for mode in fit.labels.modes]
-    coords = np.empty((len(table), len(names)), dtype=np.int64)
-    for mode, part in enumerate(mode_slices(fit.shape)):
-        series = table.get_column(names[mode])
-        codes = encode_known(series, fit.labels.indices[mode])
-        strange = (codes < 0) | (fit.predictor.counts[part][codes] == 0)
-        if unseen == "error" and strange.any():
-            row = int(np.argmax(strange))
-            raise UnseenIndexError(
-                f"row {row} has the label {series[row]!r} in column {names[mode]!r}, which no "
-                f"observation of the fit has, as {int(strange.sum())} of {len(table)} rows do "
-                '(leave them out, or pass unseen="mean" to average over that mode)'
-            )
-        coords[:, mode] = np.where(strange, fit.shape[mode], codes)
-    predicted = fit.predict(coords, unseen=unseen)
-    series = _new_series(table, fit.labels.value, predicted)
+    series = _new_series(table, fit.labels.value, fit.predict(frame, unseen=unseen))
     return table.with_columns(series).to_native()
 
 
@@ -255,7 +257,7 @@ def _choose(
     if modes is None:
         chosen = [name for name in columns if name not in (values, weights)]
     else:
-        listed = [modes] if isinstance(modes, str) else list(modes)
+        listed = _as_list(modes)
         chosen = [find_column(name, columns, role="modes") for name in listed]
     taken = [values, *chosen] if weights is None else [values, *chosen, weights]
     twice = next((name for name in taken if taken.count(name) > 1), None)
@@ -264,12 +266,31 @@ def _choose(
             f"column {twice!r} is asked for twice, as value, mode or weight; expected different "
             "columns"
         )
+    texts = [str(name) for name in chosen]
+    twin = next((name for name in chosen if texts.count(str(name)) > 1), None)
+    if twin is not None:
+        raise LabelError(
+            f"two columns are called {str(twin)!r} when their names are written as text, as names "
+            "of modes are; rename one of them, or name the modes that you want"
+        )
     if not chosen:
         raise LabelError(
             f"the table has no column beside the values in {values!r}; expected at least one "
             "column of labels"
         )
     return values, chosen, weights
+
+
+def _as_list(modes: Any) -> list[Any]:
+    """Return the names of modes that were given as one name or several."""
+    if isinstance(modes, str):
+        return [modes]
+    try:
+        return list(modes)
+    except TypeError:
+        raise SettingError(
+            f"modes is {modes!r}; expected the names of columns, e.g. modes=['user', 'item']"
+        ) from None
 
 
 def _new_series(table: Frame, name: Any, numbers: FloatArray) -> nw.Series[Any]:

@@ -13,7 +13,14 @@ from numpy.typing import ArrayLike
 from intensor.arrays import AnyArray, IndexArray, Shape
 from intensor.errors import LabelError
 
-__all__ = ["Labels", "as_labels", "factorise", "look_up", "number_labels"]
+__all__ = [
+    "Labels",
+    "as_labels",
+    "check_same_kind",
+    "factorise",
+    "look_up",
+    "number_labels",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,8 +68,19 @@ class Labels:
     def decode(self, coords: ArrayLike) -> tuple[AnyArray, ...]:
         """Return the labels of (n, p) indices, mode by mode."""
         cells = np.asarray(coords)
+        if cells.ndim != 2 or cells.shape[1] != len(self.modes) or cells.dtype.kind not in "iu":
+            raise LabelError(
+                f"coords has shape {cells.shape} and dtype {cells.dtype}; expected (n, "
+                f"{len(self.modes)}) integers, a column per mode"
+            )
         if cells.size and cells.min() < 0:
             raise LabelError("an index is below 0: it has no label")
+        for mode, length in enumerate(self.shape):
+            if cells.size and int(cells[:, mode].max()) >= length:
+                raise LabelError(
+                    f"an index of mode {mode} is {int(cells[:, mode].max())}, beyond the last one "
+                    f"with a label, {length - 1}"
+                )
         return tuple(known[cells[:, mode]] for mode, known in enumerate(self.indices))
 
 
@@ -131,20 +149,76 @@ def _is_missing(label: Any) -> bool:
 
 
 def look_up(known: AnyArray, column: AnyArray) -> IndexArray:
-    """Return the place of each entry among the known labels, -1 for those that are not."""
-    if known.size == 0:
+    """Return the place of each entry among the known labels, -1 for those that are not.
+
+    Numbers are compared exactly, whatever their types: 2^53 + 1 is not the float 2^53.
+    """
+    if known.size == 0 or column.size == 0:
         return np.full(column.size, -1, dtype=np.int64)
     if known.dtype.kind == "M" and column.dtype == object:
         with contextlib.suppress(ValueError, TypeError):
             column = column.astype(known.dtype)
     if known.dtype == object or column.dtype.kind not in "biufmM":
         places = {label: place for place, label in enumerate(known.tolist())}
-        codes = (places.get(label, -1) for label in column.tolist())
+        codes = (_place(places, label) for label in column.tolist())
         return np.fromiter(codes, np.int64, column.size)
-    order = np.argsort(known, kind="stable")
-    try:
-        spots = np.searchsorted(known, column, sorter=order)
-    except TypeError:
+    comparable, exact = _as_type(column, known.dtype)
+    if comparable is None:
         return np.full(column.size, -1, dtype=np.int64)
+    order = np.argsort(known, kind="stable")
+    spots = np.searchsorted(known, comparable, sorter=order)
     spots = order[np.minimum(spots, known.size - 1)]
-    return np.where(known[spots] == column, spots, -1).astype(np.int64)
+    return np.where(exact & (known[spots] == comparable), spots, -1).astype(np.int64)
+
+
+def check_same_kind(
+    known: AnyArray, column: AnyArray, codes: IndexArray, *, name: str, what: str = "column"
+) -> None:
+    """Raise when no label of a column is known because it holds text for numbers, or vice versa.
+
+    Such a column is a mistake rather than a list of new labels, so that it is refused even where
+    new labels are allowed.
+    """
+    ours, theirs = _kind(known), _kind(column)
+    if not codes.size or (codes >= 0).any() or ours == theirs or None in (ours, theirs):
+        return
+    raise LabelError(
+        f"{what} {name!r} holds {theirs} (the first is {column[:1].tolist()[0]!r}), but the labels "
+        f"of the fit are {ours} (such as {known[:1].tolist()[0]!r}); convert the column first"
+    )
+
+
+def _kind(labels: AnyArray) -> str | None:
+    """Return what labels are, in words, None when they are of several kinds or of a rare one."""
+    if labels.dtype.kind in "iuf":
+        return "numbers"
+    if labels.dtype.kind == "M":
+        return "dates"
+    text = labels.dtype.kind in "UO" and all(isinstance(label, str) for label in labels.tolist())
+    return "text" if text else None
+
+
+def _place(places: dict[Any, int], label: Any) -> int:
+    try:
+        return places.get(label, -1)
+    except TypeError:  # a list or another thing without a hash is no label
+        return -1
+
+
+def _as_type(column: AnyArray, dtype: np.dtype[Any]) -> tuple[AnyArray | None, AnyArray]:
+    """Return a column in another type and where that changed nothing; None if it cannot be."""
+    ours, theirs = dtype.kind, column.dtype.kind
+    if column.dtype == dtype or ours == theirs == "f":
+        return column, np.ones(column.size, dtype=bool)
+    if ours != theirs and (ours in "mM" or theirs in "mM"):
+        return None, np.zeros(column.size, dtype=bool)
+    with np.errstate(invalid="ignore"):
+        converted = column.astype(dtype)
+        exact = converted.astype(column.dtype) == column
+    if "f" in (ours, theirs) and "b" not in (ours, theirs):
+        # the largest whole number is rounded up by floats, to one that its type cannot hold
+        whole, floats = (dtype, column) if theirs == "f" else (column.dtype, converted)
+        exact &= np.abs(floats) < np.iinfo(whole).max + 1.0
+    elif ours in "iu" and theirs in "iu":  # from 2^63 on, signed and unsigned wrap into each other
+        exact &= (converted < 0) == (column < 0)
+    return converted, exact

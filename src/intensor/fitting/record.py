@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
 
-from intensor.arrays import FloatArray, Shape
+from intensor.arrays import FloatArray, IndexArray, Shape
 from intensor.certificate import Verification, verify
-from intensor.checks import check_coords, check_values
 from intensor.data.labels import Labels
+from intensor.data.named import NamedCells, named_cells, observed_cells
+from intensor.errors import UnseenIndexError
 from intensor.fitting.path import NEARLY, RadiusPath
 from intensor.model.model import Model
 from intensor.model.predictor import Predictor
+from intensor.problem.vertex import mode_slices
 from intensor.problem.whole import Whole
 from intensor.solver.condensing import spread_model, spread_result
 from intensor.solver.result import Result, Status
@@ -138,26 +140,70 @@ class Fit:
         """The path of radii that the radius was chosen from, if it was."""
         return None if self.validation is None else self.validation.path
 
-    def predict(self, coords: ArrayLike, *, unseen: str = "error") -> FloatArray:
-        """Return predictions for (n, p) cells, in the units of the data.
+    def predict(self, coords: Any, *, unseen: str = "error") -> FloatArray:
+        """Return predictions for cells, in the units of the data.
 
-        See ``labels.encode`` for cells that are given by their labels.
+        Parameters
+        ----------
+        coords
+            A table holds labels: a table of pandas, polars or pyarrow, a mapping from names to
+            columns or a structured array, whose columns are called as the modes are; their order
+            does not matter and other columns are passed over. An (n, p) array of integers holds
+            positions, counted from 0. What is neither is refused.
+        unseen
+            For a label or index without an observation in the fit: "error", or "mean" for the
+            average over the observed indices of that mode.
         """
-        return self.predictor.predict(coords, unseen=unseen)
+        named = named_cells(coords, self.labels)
+        if named is None:
+            return self.predictor.predict(coords, unseen=unseen)
+        return self.predictor.predict(self._known(named, unseen), unseen=unseen)
 
     def verify(
         self,
-        coords: ArrayLike,
-        values: ArrayLike,
+        coords: Any,
+        values: Any = None,
         *,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: Any = None,
         effort: float = 5e9,
     ) -> Verification:
-        """Recompute the certificate from the observations, by other means than the solver's."""
-        cells, _ = check_coords(coords, self.shape)
-        numbers = check_values(values, len(cells), allow_negative=True)
+        """Recompute the certificate from the observations, by other means than the solver's.
+
+        Parameters
+        ----------
+        coords
+            The cells: a table holds labels and an array of integers positions, as in ``predict``.
+        values
+            (n,) values. With a table also the name of its column of values, which is by default
+            the one of the fit; rows without a value in it are left out.
+        sample_weight
+            (n,) how much each observation counts; by default all the same. With a table also the
+            name of a column.
+        effort
+            Additions that the check of the bound may take.
+        """
+        cells, numbers, weights = observed_cells(
+            coords, values, self.labels, sample_weight=sample_weight
+        )
         targets = self.predictor.residual_targets(cells, numbers)
-        return verify(self.result, cells, targets, sample_weight=sample_weight, effort=effort)
+        return verify(self.result, cells, targets, sample_weight=weights, effort=effort)
+
+    def _known(self, named: NamedCells, unseen: str) -> IndexArray:
+        """Return the cells of a table by their indices; labels without observation lie beyond."""
+        coords = np.empty_like(named.coords)
+        for mode, part in enumerate(mode_slices(self.shape)):
+            codes = named.coords[:, mode]
+            strange = (codes < 0) | (self.predictor.counts[part][codes] == 0)
+            if unseen == "error" and strange.any():
+                row = int(np.argmax(strange))
+                raise UnseenIndexError(
+                    f"row {row} has the label {named.label(row, mode)!r} in column "
+                    f"{named.columns[mode]!r}, which no observation of the fit has, as "
+                    f"{int(strange.sum())} of {len(codes)} rows do (leave them out, or pass "
+                    'unseen="mean" to average over that mode)'
+                )
+            coords[:, mode] = np.where(strange, self.shape[mode], codes)
+        return coords
 
     def save(self, path: Any) -> None:
         """Write the fit to a model file (``.npz``; read it back with ``intensor.load``)."""

@@ -13,11 +13,12 @@ import numpy as np
 
 from intensor.data.archive import read_archive
 from intensor.data.atomic import atomic_write
-from intensor.data.formats.kinds import check_file
+from intensor.data.formats.kinds import check_file, check_path
 from intensor.errors import (
     EmptyDataError,
     FileFormatError,
     InputError,
+    LabelError,
     ModelFileError,
     SettingError,
 )
@@ -50,7 +51,14 @@ def save(fit: Fit, path: Any) -> None:
         )
     header, arrays = pack(fit)
     text = json.dumps(header, ensure_ascii=False, allow_nan=False)
-    arrays = {"header": np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
+    try:
+        content = text.encode()
+    except UnicodeEncodeError as problem:
+        raise LabelError(
+            "the fit cannot be saved, since the name of a mode or of the values, or a label, is "
+            f"not valid text ({problem}); rename it"
+        ) from None
+    arrays = {"header": np.frombuffer(content, dtype=np.uint8), **arrays}
     with atomic_write(path) as temporary, open(temporary, "wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
 
@@ -64,6 +72,7 @@ def load(path: Any) -> Fit:
         When the file is damaged, was written by a newer version, or is no model file.
     """
     try:
+        path = check_path(path)
         check_file(path)
         entries = read_archive(path, packed=False)
     except (EmptyDataError, FileFormatError) as problem:

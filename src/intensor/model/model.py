@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from intensor.arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape
 from intensor.checks import check_coords
+from intensor.data.named import refuse_tables
 from intensor.errors import CoordinateError, DenseTooLargeError
 from intensor.kernels import cpu
 from intensor.memory import available_memory
@@ -85,6 +86,7 @@ class Model:
         """
         if getattr(coords, "shape", None) == (0, len(self.shape)):
             return np.empty(0)
+        refuse_tables(coords)
         cells, _ = check_coords(coords, self.shape)
         values = np.empty(cells.shape[0])
         cells = np.ascontiguousarray(cells)

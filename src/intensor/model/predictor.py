@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.checks import check_cells
+from intensor.data.named import refuse_tables
 from intensor.errors import SettingError, UnseenIndexError
 from intensor.model.baseline import Baseline
 from intensor.model.model import Model
@@ -72,6 +73,7 @@ class Predictor:
             raise SettingError(f"unseen is {unseen!r}; expected 'error' or 'mean'")
         if getattr(coords, "shape", None) == (0, len(self.shape)):
             return np.empty(0)
+        refuse_tables(coords)
         given = check_cells(coords, len(self.shape))
         fitted = np.empty(len(given))
         for start in range(0, len(given), ROWS_AT_ONCE):
@@ -79,19 +81,19 @@ class Predictor:
             cells = self._known_cells(given[part])
             strange = (cells < 0).any(axis=1)
             if strange.any() and unseen == "error":
-                self._refuse(given, start + int(np.argmax(strange)))
+                self._refuse(coords, given, start + int(np.argmax(strange)))
             values = fitted[part]
             values[~strange] = self._evaluate(cells[~strange])
             if strange.any():
                 values[strange] = self._averaged(cells[strange])
         return fitted
 
-    def _refuse(self, given: IndexArray, row: int) -> None:
-        """Say which index of a row has no observations."""
+    def _refuse(self, coords: ArrayLike, given: IndexArray, row: int) -> None:
+        """Say which index of a row has no observations, as it was before it was checked."""
         mode = int(np.argmax(self._known_cells(given[row : row + 1])[0] < 0))
         raise UnseenIndexError(
-            f"coords[{row}, {mode}] is {given[row, mode]}, an index of mode {mode} without "
-            "observations in the fit (leave such cells out, or pass "
+            f"coords[{row}, {mode}] is {np.asarray(coords)[row, mode]}, an index of mode {mode} "
+            "without observations in the fit (leave such cells out, or pass "
             'unseen="mean" to average over that mode)'
         )
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from intensor.arrays import IndexArray
-from intensor.checks import check_coords, check_values
+from intensor.data.named import observed_cells
 from intensor.errors import SettingError
 from intensor.fitting.record import Fit
 from intensor.plots.drawing import GROUND, name_indices, new_figure, word
@@ -26,8 +25,8 @@ MOST_CELLS = 4_000_000
 
 def slices(
     fit: Fit,
-    coords: ArrayLike,
-    values: ArrayLike,
+    coords: Any,
+    values: Any = None,
     *,
     fixed: Mapping[int, int] | None = None,
     modes: tuple[int, int] = (0, 1),
@@ -38,7 +37,8 @@ def slices(
     Parameters
     ----------
     fit, coords, values
-        The fit and its observations.
+        The fit and its observations, as in ``Fit.verify``: a table holds labels, an array of
+        integers positions.
     fixed
         Index of every other mode, by the mode's number; by default the slice with most
         observed cells.
@@ -48,8 +48,7 @@ def slices(
         Where to draw; a new figure by default.
     """
     rows, columns = _two_modes(fit, modes)
-    cells, _ = check_coords(coords, fit.shape)
-    numbers = check_values(values, len(cells), allow_negative=True)
+    cells, numbers, _ = observed_cells(coords, values, fit.labels)
     others = [mode for mode in range(len(fit.shape)) if mode not in (rows, columns)]
     place = _slice_place(fit, cells, others, fixed)
     high, wide = fit.shape[rows], fit.shape[columns]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from intensor.checks import check_coords, check_values
+from intensor.data.named import observed_cells
 from intensor.fitting.record import Fit
 from intensor.plots.drawing import BLUE, ORANGE, new_figure, word
 from intensor.report.axis import wants_log
@@ -25,8 +24,8 @@ MOST_POINTS = 2000
 
 def residuals(
     fit: Fit,
-    coords: ArrayLike,
-    values: ArrayLike,
+    coords: Any,
+    values: Any = None,
     *,
     figure: Figure | SubFigure | None = None,
 ) -> Figure | SubFigure:
@@ -35,12 +34,12 @@ def residuals(
     Parameters
     ----------
     fit, coords, values
-        The fit and observations to hold it against.
+        The fit and observations to hold it against, as in ``Fit.verify``: a table holds labels,
+        an array of integers positions.
     figure
         Where to draw; a new figure by default.
     """
-    cells, _ = check_coords(coords, fit.shape)
-    observed = check_values(values, len(cells), allow_negative=True)
+    cells, observed, _ = observed_cells(coords, values, fit.labels)
     predicted = fit.predict(cells, unseen="mean")
     figure = new_figure((10.0, 4.4)) if figure is None else figure
     left, right = figure.subplots(1, 2)

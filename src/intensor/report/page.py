@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-from numpy.typing import ArrayLike
+from typing import Any
 
 from intensor.certificate import Verification
 from intensor.fitting.record import Fit
@@ -33,10 +32,10 @@ LONGEST_TITLE = 120
 
 def render(
     fit: Fit,
-    coords: ArrayLike,
-    values: ArrayLike,
+    coords: Any,
+    values: Any = None,
     *,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Any = None,
     verification: Verification | None = None,
     held_out: Mapping[str, float] | None = None,
     title: str | None = None,
@@ -48,7 +47,8 @@ def render(
     fit
         The fit.
     coords, values, sample_weight
-        Observations to hold it against, usually those it was fitted to.
+        Observations to hold it against, usually those it was fitted to: a table with labels,
+        or arrays with positions, as in ``Fit.verify``.
     verification
         What ``fit.verify`` found, to be listed.
     held_out

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from intensor.arrays import FloatArray, IndexArray
-from intensor.checks import check_coords, check_values, check_weights
+from intensor.data.named import observed_cells
 from intensor.data.observations import cell_numbers
 from intensor.fitting.metrics import measure
 from intensor.fitting.record import Fit
@@ -75,15 +75,13 @@ class Summary:
         return abs(objective - self.objective) <= SAME * larger + 1e-12 * self.mean_square
 
 
-def summarise(
-    fit: Fit, coords: ArrayLike, values: ArrayLike, *, sample_weight: ArrayLike | None = None
-) -> Summary:
-    """Predict the observations and measure how far off that is."""
-    cells, shape = check_coords(coords, fit.shape)
-    numbers = check_values(values, len(cells), allow_negative=True)
-    weights = None
-    if sample_weight is not None:
-        weights = check_weights(sample_weight, numbers.size)
+def summarise(fit: Fit, coords: Any, values: Any = None, *, sample_weight: Any = None) -> Summary:
+    """Predict the observations (see ``Fit.verify``) and measure how far off that is."""
+    shape = fit.shape
+    cells, numbers, weights = observed_cells(
+        coords, values, fit.labels, sample_weight=sample_weight
+    )
+    if weights is not None:
         kept = weights > 0.0
         cells, numbers, weights = cells[kept], numbers[kept], weights[kept]
         weights = None if bool((weights == weights[0]).all()) else weights

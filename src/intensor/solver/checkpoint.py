@@ -95,6 +95,7 @@ class CheckpointFile:
         self._place = place
         self._kind = kind
         self._identity: Tree = {}
+        self._warned: set[str] = set()
         self.saved: Branch | None = None
         self.elapsed = 0.0
         path = place.path
@@ -162,12 +163,14 @@ class CheckpointFile:
         try:
             write_tree(self._place.path, {**header, "content": content})
         except FileFormatError as problem:
-            warnings.warn(
-                f"{problem}; the run goes on, and the checkpoint before this one, if there was "
-                "one, is still there",
-                CheckpointWarning,
-                stacklevel=2,
-            )
+            if str(problem) not in self._warned:  # every write may fail for the same reason
+                self._warned.add(str(problem))
+                warnings.warn(
+                    f"{problem}; the run goes on, and the checkpoint before this one, if there "
+                    "was one, is still there (said once, whether or not later ones can be written)",
+                    CheckpointWarning,
+                    stacklevel=2,
+                )
         self._written = time.monotonic()
 
 

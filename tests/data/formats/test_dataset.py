@@ -12,6 +12,7 @@ from intensor.errors import (
     EmptyDataError,
     FileFormatError,
     InputError,
+    LabelError,
     NegativeValueError,
     ValuesError,
 )
@@ -127,7 +128,7 @@ def test_what_is_no_parquet_file_is_named(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"PAR1 this is not one PAR1")
     with pytest.raises(FileFormatError, match=r"a\.parquet: cannot be read as a Parquet file"):
         open_dataset(tmp_path, "rating")
-    with pytest.raises(FileFormatError, match=r"missing\.parquet: cannot be read"):
+    with pytest.raises(FileFormatError, match=r"missing\.parquet: there is no such file"):
         open_dataset(tmp_path / "missing.parquet", "rating")
 
 
@@ -150,3 +151,34 @@ def test_rows_that_a_damaged_page_swallows_are_missed(tmp_path):
         except InputError as problem:
             assert str(path) in str(problem)  # noqa: PT017
     assert swallowed
+
+
+def test_columns_of_one_name_are_refused(tmp_path):
+    path = tmp_path / "a.parquet"
+    table = pa.table([[0, 1], [0, 1], [1.0, 2.0]], names=["c", "c", "value"])
+    parquet.write_table(table, path)
+    with pytest.raises(LabelError, match="columns 1 and 2 are both called 'c'"):
+        open_dataset(path, "value")
+    with pytest.raises(LabelError, match="columns 1 and 2 are both called 'c'"):
+        read_table(path)
+
+
+def test_folders_and_devices_are_refused(tmp_path):
+    (tmp_path / "a.parquet").mkdir()
+    with pytest.raises(FileFormatError, match=r"a\.parquet: is a folder"):
+        open_dataset(tmp_path, "value")
+    with pytest.raises(FileFormatError, match="not a regular file"):
+        open_dataset("/dev/null", "value")
+    with pytest.raises(FileFormatError, match="File name too long"):
+        open_dataset(tmp_path / ("n" * 300), "value")
+
+
+def test_large_unsigned_numbers_are_shown_as_they_are(tmp_path):
+    """And not as what they would be if they had a sign."""
+    large = np.array([2**63, 2**63 + 2], dtype=np.uint64)
+    path = write(tmp_path / "a.parquet", c=large, value=[1.0, 2.0])
+    with pytest.raises(CoordinateError, match="'c' is 9223372036854775808; expected"):
+        list(open_dataset(path, "value").batches(path))
+    found = read_table(path)
+    np.testing.assert_array_equal(found.labels.indices[0], large)
+    assert found.codes[0].tolist() == [0, 1]

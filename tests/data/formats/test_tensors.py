@@ -10,6 +10,7 @@ from intensor.errors import (
     CoordinateError,
     EmptyDataError,
     FileFormatError,
+    LabelError,
     NegativeValueError,
     ValuesError,
 )
@@ -321,3 +322,39 @@ def test_a_line_of_very_many_numbers_is_not_cut_up():
         read_table(put(b"1 " * 1_000_000 + b"\n"))
     with pytest.raises(FileFormatError, match=r"line 2: has 4097 numbers; expected 3"):
         read_table(put(b"1 1 1\n" + b"1 " * 1_000_000 + b"\n"))
+
+
+def test_parts_of_a_list_of_cells_are_not_passed_over():
+    """Without its 'coords' the file would be read as a dense array."""
+    cell = np.empty((1, 2), dtype=object)
+    cell[0, :] = [1, "a"]
+    good = {"coords": COORDS + 1, "values": VALUES}
+    for name, wrong in (("coords", cell), ("values", cell), ("shape", "abc")):
+        scipy.io.savemat("data.mat", {**good, name: wrong})
+        with pytest.raises(FileFormatError, match=f"'{name}' is no array of numbers"):
+            read_table("data.mat")
+
+
+@pytest.mark.parametrize("kind", [object, "U1", "c16", "M8[s]", "V4", [("a", int)]])
+def test_arrays_of_other_things_are_refused(kind):
+    for name in ("coords", "values", "shape", "w"):
+        arrays = {"coords": COORDS, "values": VALUES, "shape": [3, 5, 2], "w": VALUES}
+        arrays[name] = np.zeros(np.shape(arrays[name]), dtype=kind)
+        np.savez("data.npz", **arrays)
+        with pytest.raises(FileFormatError, match=r"data\.npz"):
+            read_table("data.npz", weight="w")
+    np.savez("dense.npz", x=np.zeros((2, 2), dtype=kind))
+    with pytest.raises(FileFormatError, match=r"dense\.npz"):
+        read_table("dense.npz")
+
+
+def test_names_of_modes_are_distinct():
+    np.savez("data.npz", coords=COORDS, values=VALUES)
+    with pytest.raises(LabelError, match="both called 'a'"):
+        read_table("data.npz", modes=["a", "b", "a"])
+
+
+def test_indices_from_2_to_the_63_on_are_shown_as_they_are():
+    np.savez("data.npz", coords=np.full((3, 3), 2**63, dtype=np.uint64), values=VALUES)
+    with pytest.raises(FileFormatError, match="has the entry 9223372036854775808; expected"):
+        read_table("data.npz")

@@ -12,7 +12,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from intensor.arrays import AnyArray
-from intensor.data.formats.kinds import TABLES, TENSORS, check_file, find_kind
+from intensor.data.formats.kinds import TABLES, TENSORS, check_file, check_path, find_kind
 from intensor.data.labels import Labels
 from intensor.data.table import Table
 from intensor.errors import FileFormatError
@@ -53,6 +53,7 @@ def read_table(
         Labels that the file is to be compared with: its columns are read as labels of the same
         kinds (``12`` as the string "12" where the labels are strings).
     """
+    path = check_path(path)
     found = find_kind(path, kind)
     check_file(path)
     if found in ("csv", "tsv"):
@@ -87,6 +88,7 @@ def read_cells(
     modes
         Columns to read. A tensor must have as many modes; a column of values is passed over.
     """
+    path = check_path(path)
     found = find_kind(path, kind)
     check_file(path)
     if found in ("csv", "tsv"):
@@ -104,6 +106,7 @@ def read_cells(
 
 def write_table(path: Any, columns: Mapping[str, ArrayLike], *, kind: str | None = None) -> None:
     """Write columns of equal length as CSV, TSV or Parquet; a NaN becomes an empty field."""
+    path = check_path(path)
     found = find_kind(path, kind)
     if found not in TABLES:
         raise FileFormatError(
@@ -131,6 +134,7 @@ def write_tensor(
     values
         (n,) values.
     """
+    path = check_path(path)
     found = find_kind(path, kind)
     if found not in TENSORS:
         raise FileFormatError(

@@ -188,6 +188,10 @@ def _whole(path: Any, name: str, array: AnyArray) -> AnyArray:
                 return whole
     if array.dtype.kind == "u" and (not array.size or int(array.max()) < 2**63):
         return array.astype(np.int64)
+    if array.dtype.kind == "u":
+        raise FileFormatError(
+            f"{path}: {name!r} has the entry {int(array.max())}; expected numbers below 2^63"
+        )
     if array.dtype.kind != "i":
         raise FileFormatError(
             f"{path}: {name!r} has the type {array.dtype} or entries that are not whole; expected "

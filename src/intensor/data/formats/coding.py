@@ -243,10 +243,17 @@ def _factorise_integers(column: AnyArray) -> tuple[AnyArray, AnyArray]:
     present[shifted] = True
     places = np.flatnonzero(present)
     if places.size == present.size and shifted.dtype == smallest_unsigned(places.size):
-        return shifted, places + low
+        return shifted, _shift_back(places, low)
     rank = np.empty(present.size, dtype=smallest_unsigned(places.size))
     rank[places] = np.arange(places.size)
-    return rank[shifted], places + low
+    return rank[shifted], _shift_back(places, low)
+
+
+def _shift_back(places: AnyArray, low: int) -> AnyArray:
+    """Return ``places + low``, unsigned where that is beyond the signed numbers."""
+    if low < 2**62:
+        return places + low
+    return places.astype(np.uint64) + np.uint64(low)
 
 
 def _shift(column: AnyArray, low: int, high: int) -> AnyArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,8 @@ from pyarrow import parquet
 
 from intensor.arrays import FloatArray, IndexArray, Shape
 from intensor.checks import MOST_INDICES
-from intensor.data.formats.parquet import BROKEN, broken, check_count
+from intensor.data.formats.kinds import check_file, check_unique
+from intensor.data.formats.parquet import BROKEN, INDEX, broken, check_count
 from intensor.errors import (
     CoordinateError,
     EmptyDataError,
@@ -108,13 +110,14 @@ class Dataset:
             if column.null_count:
                 row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
                 raise _bad(file, first + row, f"{name!r} is empty", CoordinateError)
-            coords[:, mode] = column.to_numpy(zero_copy_only=False)
+            indices = column.to_numpy(zero_copy_only=False)
             length = MOST_INDICES if shape is None else shape[mode]
-            wrong = (coords[:, mode] < 0) | (coords[:, mode] >= length)
+            wrong = (indices < 0) | (indices >= length)
             if wrong.any():
                 row = int(np.argmax(wrong))
-                words = f"{name!r} is {coords[row, mode]}; expected an index from 0 to {length - 1}"
+                words = f"{name!r} is {indices[row]}; expected an index from 0 to {length - 1}"
                 raise _bad(file, first + row, words, CoordinateError)
+            coords[:, mode] = indices
         values = batch.column(self.value).cast(pa.float64(), safe=False)
         numbers: FloatArray = values.fill_null(float("nan")).to_numpy(zero_copy_only=False)
         finite = np.isfinite(numbers)
@@ -138,7 +141,7 @@ def open_dataset(path: str | Path, value: str) -> Dataset:
         Name of the column of values; all others are coordinates, counted from 0.
     """
     place = Path(path)
-    files = tuple(sorted(place.glob("*.parquet"))) if place.is_dir() else (place,)
+    files = tuple(sorted(place.glob("*.parquet"))) if os.path.isdir(place) else (place,)
     if not files:
         raise EmptyDataError(f"{place}: there is no *.parquet file in it")
     first = _columns(files[0], value)
@@ -159,11 +162,13 @@ def open_dataset(path: str | Path, value: str) -> Dataset:
 
 def _columns(file: Path, value: str) -> dict[str, pa.DataType]:
     """Return the columns of a file with their types, which must be numbers."""
+    check_file(file)
     try:
         schema = parquet.read_schema(file)
     except BROKEN as problem:
         raise broken(file, problem) from None
-    columns = {field.name: field.type for field in schema}
+    check_unique(file, schema.names)
+    columns = {field.name: field.type for field in schema if not field.name.startswith(INDEX)}
     if value not in columns:
         raise FileFormatError(
             f"{file}: has no column {value!r}; its columns are {', '.join(columns)}"

@@ -17,6 +17,7 @@ __all__ = [
     "TENSORS",
     "at_line",
     "check_file",
+    "check_path",
     "check_unique",
     "find_kind",
     "name_problem",
@@ -71,11 +72,20 @@ def find_kind(path: Any, kind: str | None) -> str:
     return found
 
 
+def check_path(path: Any) -> Any:
+    """Return a path as text or a ``Path``, or say that it is none."""
+    if isinstance(path, bytes):
+        return os.fsdecode(path)
+    if not isinstance(path, (str, os.PathLike)):
+        raise FileFormatError(f"{path!r}: is not the path of a file")
+    return path
+
+
 def check_file(path: Any) -> None:
     """Say in one sentence why a file cannot be opened, if it cannot."""
     try:
-        folder = stat.S_ISDIR(os.stat(path).st_mode)
-        if not folder:
+        mode = os.stat(path).st_mode
+        if stat.S_ISREG(mode):
             with open(path, "rb") as file:
                 empty = not file.read(1)
     except FileNotFoundError:
@@ -83,8 +93,13 @@ def check_file(path: Any) -> None:
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise FileFormatError(f"{path}: cannot be opened ({reason})") from None
-    if folder:
+    if stat.S_ISDIR(mode):
         raise FileFormatError(f"{path}: is a folder; expected a file")
+    if not stat.S_ISREG(mode):  # a pipe or a device, which can be read once at most
+        raise FileFormatError(
+            f"{path}: is not a regular file; expected one, which may be read more than once (save "
+            "what a pipe or a device holds to a file first)"
+        )
     if empty:
         raise EmptyDataError(f"{path}: is empty")
 

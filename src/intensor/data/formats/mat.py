@@ -28,7 +28,7 @@ def read(
 
     Indices begin at 1 unless told otherwise or unless there is a 0 among them.
     """
-    names = _list_numeric(path)
+    names = _list_numeric(path, also=("coords", "values", "shape", value, weight))
     chosen = pick(path, names, value=value, weight=weight, cells_only=n_modes is not None)
     arrays = _load(path, chosen)
     if "coords" in arrays:
@@ -37,8 +37,14 @@ def read(
     return from_dense(path, name, array)
 
 
-def _list_numeric(path: Any) -> list[str]:
-    """Return the names of the arrays of numbers."""
+def _list_numeric(path: Any, *, also: Sequence[str | None]) -> list[str]:
+    """Return the names of the arrays of numbers.
+
+    Parameters
+    ----------
+    also
+        Names that must be numbers if they are there: to pass over one would be a guess.
+    """
     with open(path, "rb") as file:
         start = file.read(1024)
     if start.startswith(HDF5) or HDF5 in start or b"MATLAB 7.3 MAT-file" in start:
@@ -46,7 +52,11 @@ def _list_numeric(path: Any) -> list[str]:
             f"{path}: is a MATLAB file of version 7.3 (HDF5), which cannot be read; save it with "
             "save(..., '-v7')"
         )
-    return [element.name for element in _elements(path, ()) if element.numeric]
+    elements = _elements(path, ())
+    for element in elements:
+        if element.name in also and not element.numeric:
+            raise FileFormatError(f"{path}: {element.name!r} is no array of numbers; expected one")
+    return [element.name for element in elements if element.numeric]
 
 
 def _load(path: Any, names: list[str]) -> dict[str, AnyArray]:

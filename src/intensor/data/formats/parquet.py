@@ -17,7 +17,7 @@ from intensor.data.room import room_of
 from intensor.data.table import Table
 from intensor.errors import EmptyDataError, FileFormatError
 
-__all__ = ["BROKEN", "broken", "check_count", "read", "read_cells"]
+__all__ = ["BROKEN", "INDEX", "broken", "check_count", "read", "read_cells"]
 
 ROWS = 1 << 17
 """Rows of a batch."""

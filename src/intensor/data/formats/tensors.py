@@ -10,6 +10,7 @@ import numpy as np
 from intensor.arrays import AnyArray, Shape
 from intensor.data.formats import mat, npz, tns
 from intensor.data.formats.cells import Cells
+from intensor.data.formats.kinds import check_unique
 from intensor.data.labels import Labels
 from intensor.data.table import Table, smallest_unsigned
 from intensor.errors import EmptyDataError, FileFormatError
@@ -45,6 +46,7 @@ def read(
         raise FileFormatError(
             f"{path}: has {len(shape)} modes, but {len(names)} names were given for them"
         )
+    check_unique(path, names)
     return Table(
         labels=Labels(
             modes=names, indices=tuple(np.arange(length) for length in shape), value=cells.name

@@ -209,7 +209,7 @@ def _wrong(fields: list[bytes], width: int, n_modes: int) -> str | None:
     texts = [field[:60].decode(errors="replace") for field in fields]
     for text in texts[:n_modes]:
         if not re.fullmatch(r"-?\d{1,18}", text):
-            return f"has the index {text!r}; expected a whole number"
+            return f"has the index {text!r}; expected a whole number up to {LARGEST:.3g}"
     for text in texts[n_modes:]:
         if text not in MISSING and not NUMBER.fullmatch(text):
             return f"has the value {text!r}; expected a number"

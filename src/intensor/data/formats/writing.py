@@ -25,11 +25,14 @@ __all__ = ["write_cells", "write_columns"]
 
 def write_columns(path: Any, columns: Mapping[str, ArrayLike], *, kind: str) -> None:
     """Write columns as a CSV, TSV or Parquet file; see ``write_table``."""
-    arrays = {name: _as_arrow(np.asarray(column)) for name, column in columns.items()}
+    arrays = {name: _as_arrow(path, name, np.asarray(column)) for name, column in columns.items()}
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) != 1:
         raise LabelError(f"{path}: columns must be of one length to be written; got {lengths}")
-    table = pa.table(arrays)
+    try:
+        table = pa.table(arrays)
+    except UnicodeEncodeError as problem:
+        raise LabelError(f"{path}: the name of a column is no valid text ({problem})") from None
     with atomic_write(path) as temporary:
         if kind == "parquet":
             parquet.write_table(table, temporary)
@@ -42,7 +45,10 @@ def write_cells(
 ) -> None:
     """Write cells of a tensor as a ``.tns``, ``.npz`` or ``.mat`` file; see ``write_tensor``."""
     cells, lengths = check_coords(coords, shape)
-    numbers: FloatArray = np.asarray(values, dtype=np.float64)
+    try:
+        numbers: FloatArray = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as problem:
+        raise ValuesError(f"values cannot be written; expected real numbers ({problem})") from None
     if numbers.shape != (len(cells),):
         raise ValuesError(f"values has shape {numbers.shape}; expected ({len(cells)},)")
     with atomic_write(path) as temporary:
@@ -102,11 +108,20 @@ def _needs_quotes(table: pa.Table, delimiter: str) -> bool:
     )
 
 
-def _as_arrow(column: AnyArray) -> pa.Array:
+def _as_arrow(path: Any, name: str, column: AnyArray) -> pa.Array:
     """Return a column as Arrow has it; labels of several kinds are written as strings."""
-    if column.dtype.kind != "O":
-        return pa.array(column, from_pandas=True)
     try:
-        return pa.array(column, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return pa.array([None if label is None else str(label) for label in column])
+        try:
+            array = pa.array(column, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            if column.dtype.kind != "O":
+                raise
+            array = pa.array([None if label is None else str(label) for label in column])
+    except (pa.ArrowException, UnicodeEncodeError) as problem:
+        words = " ".join(str(problem).split())[:200]
+        raise LabelError(f"{path}: column {name!r} cannot be written ({words})") from None
+    if pa.types.is_binary(array.type):
+        raise LabelError(
+            f"{path}: column {name!r} holds bytes, which cannot be written; decode them"
+        )
+    return array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import numbers
 from collections.abc import Iterable
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from intensor.arrays import AnyArray, FloatArray, IndexArray
-from intensor.data.labels import factorise, look_up
+from intensor.data.labels import check_same_kind, factorise, look_up
 from intensor.errors import InputError, LabelError, ValuesError
 
 if TYPE_CHECKING:
@@ -79,7 +80,9 @@ def encode(series: nw.Series[Any]) -> ModeColumn:
 def encode_known(series: nw.Series[Any], known: AnyArray) -> IndexArray:
     """Return the place of each row's label among known ones, -1 for labels that are not."""
     places, distinct = _distinct(series)
-    return look_up(known, distinct)[places]
+    codes = look_up(known, distinct)
+    check_same_kind(known, distinct, codes, name=series.name)
+    return codes[places]
 
 
 def numbers_of(series: nw.Series[Any], *, role: str) -> FloatArray:
@@ -90,11 +93,13 @@ def numbers_of(series: nw.Series[Any], *, role: str) -> FloatArray:
     if dtype.is_numeric() or dtype == nw.Boolean:
         import pyarrow as pa  # noqa: PLC0415
 
-        column = series.to_arrow()
-        if pa.types.is_boolean(column.type):
-            column = column.cast(pa.uint8())
-        column = column.cast(pa.float64(), safe=False)
-        return np.array(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+        # Arrow does not know every type of numbers: those of polars with 128 bits, for one
+        with contextlib.suppress(pa.ArrowException):
+            column = series.to_arrow()
+            if pa.types.is_boolean(column.type):
+                column = column.cast(pa.uint8())
+            column = column.cast(pa.float64(), safe=False)
+            return np.array(column.to_numpy(zero_copy_only=False), dtype=np.float64)
     result = np.full(len(series), np.nan)
     gone = series.is_null().to_numpy()
     for row, item in enumerate(series.to_list()):
@@ -131,6 +136,10 @@ def _distinct(series: nw.Series[Any]) -> tuple[IndexArray, AnyArray]:
             column = column.dictionary_encode()
         except pa.ArrowNotImplementedError:
             return _factorise(series.to_list(), series)
+    kind = column.dictionary.type
+    if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
+        # Arrow would make dictionaries of them; pandas' intervals, for one, are labels as they are
+        return _factorise(series.to_list(), series)
     places = column.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return places, _as_array(column.dictionary)
 

@@ -1,0 +1,153 @@
+"""Columns that became modes because nobody named the modes, and can hardly be meant as such.
+
+A mode says something about a new cell only if other observations share its index. So the measure of
+a mode is the share of observations that are alone with their index in it: that is the share of
+held-out cells whose index would never have been seen. It is near 1 for numbers of rows, and large
+for times and measured quantities. A column is only doubted if another mode stands up to the same
+test: where all modes are long and hardly observed, no single column is to blame.
+"""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from intensor.arrays import AnyArray
+from intensor.data.labels import Labels
+from intensor.errors import ModeWarning
+
+__all__ = ["doubtful_modes", "warn_of_doubts"]
+
+MIN_ROWS = 20
+"""Fewest observations from which anything is concluded: small tables are often sparse by chance."""
+MOST_ALONE = 0.9
+"""Share of observations with an index of their own from which a column is doubted."""
+MOST_ALONE_MEASURED = 0.2
+"""The same for times and measured quantities, which seldom are labels in the first place."""
+MOST_ALONE_ELSEWHERE = 0.5
+"""The most that this share may be in the best mode for any other one to be doubted."""
+ROW_NUMBERS = ("", "index", "level_0", "Unnamed: 0")
+"""Names under which the row numbers of a table are exported."""
+SECONDS = (946_684_800, 2_524_608_000)
+"""Seconds since 1970 from the year 2000 to 2050: whole numbers that are most likely times."""
+
+
+def doubtful_modes(columns: Sequence[AnyArray], labels: Labels) -> dict[str, str]:
+    """Return the modes that are doubtful, with the reason, by name.
+
+    Parameters
+    ----------
+    columns
+        p arrays of n indices: the cells of the observations, mode by mode.
+    labels
+        Names of modes and indices.
+
+    Examples
+    --------
+    >>> rows = np.arange(30)
+    >>> labels = Labels(modes=("row", "city"), indices=(rows, np.array(["Oslo", "Rome", "Bonn"])))
+    >>> list(doubtful_modes((rows, rows % 3), labels))
+    ['row']
+    """
+    n = columns[0].size
+    alone = [_alone(codes) for codes in columns]
+    lengths = labels.shape
+    shared = [share for share, length in zip(alone, lengths, strict=True) if length > 1]
+    standing_out = min(shared, default=1.0) <= MOST_ALONE_ELSEWHERE
+    found: dict[str, str] = {}
+    for name, codes, known, share in zip(labels.modes, columns, labels.indices, alone, strict=True):
+        if n < MIN_ROWS and not (share == 1.0 and _row_numbers(name, known)):
+            continue
+        if known.size == 1:
+            found[name] = (
+                f"column {name!r} has the same label in every row, so it tells nothing apart"
+            )
+        elif standing_out and share >= (MOST_ALONE_MEASURED if _measured(known) else MOST_ALONE):
+            kind = " (row numbers, it seems)" if _row_numbers(name, known) else ""
+            found[name] = (
+                f"{_percent(share)} of the rows have a label of their own in column {name!r}"
+                f"{kind}, so no other row says anything about it and new cells cannot be predicted"
+            )
+        elif n >= MIN_ROWS and share <= MOST_ALONE_ELSEWHERE:
+            twin = _twin(name, codes, columns, labels)
+            if twin is not None and twin not in found:
+                found[name] = f"column {name!r} tells the same apart as {twin!r}, label for label"
+    return found if len(found) < len(columns) else {}
+
+
+def warn_of_doubts(
+    columns: Sequence[AnyArray],
+    labels: Labels,
+    advice: Callable[[list[str]], str],
+    *,
+    stacklevel: int,
+) -> None:
+    """Warn of modes that nobody named and that can hardly be meant.
+
+    Parameters
+    ----------
+    advice
+        From the modes that stand up to the test to the words that choose them.
+    """
+    found = doubtful_modes(columns, labels)
+    if not found:
+        return
+    kept = [name for name in labels.modes if name not in found]
+    warnings.warn(
+        "all columns but the values became modes, since none were named: "
+        f"{'; '.join(found.values())} (to leave that out, name the modes: {advice(kept)})",
+        ModeWarning,
+        stacklevel=stacklevel + 1,
+    )
+
+
+def _alone(codes: AnyArray) -> float:
+    """Return the share of rows whose index no other row has."""
+    counts = np.bincount(codes)
+    return float(np.count_nonzero(counts == 1) / codes.size)
+
+
+def _row_numbers(name: str, known: AnyArray) -> bool:
+    """Say whether labels are consecutive numbers under a name that is usual for row numbers."""
+    if name.strip() not in ROW_NUMBERS or known.dtype.kind not in "iu" or known.size < 3:
+        return False
+    return int(known.max()) - int(known.min()) == known.size - 1
+
+
+def _measured(known: AnyArray) -> bool:
+    """Say whether labels are times of a day or numbers with fractions, which are measured."""
+    if known.dtype.kind == "f":
+        return bool((known != np.rint(known)).any())
+    if known.dtype.kind == "M":
+        return bool((known != known.astype("M8[D]")).any())
+    if known.dtype.kind in "iu":
+        low, high = int(known.min()), int(known.max())
+        return any(
+            SECONDS[0] * unit <= low and high <= SECONDS[1] * unit for unit in (1, 10**3, 10**6)
+        )
+    some = known[0] if known.dtype == object else None
+    return isinstance(some, datetime.datetime)
+
+
+def _twin(name: str, codes: AnyArray, columns: Sequence[AnyArray], labels: Labels) -> str | None:
+    """Return another mode that is one to one with this one, if there is any before it."""
+    length = labels.indices[labels.modes.index(name)].size
+    for other, theirs, known in zip(labels.modes, columns, labels.indices, strict=True):
+        if other == name:
+            return None
+        if known.size != length:
+            continue
+        partner = np.full(length, -1, dtype=np.int64)
+        partner[codes] = theirs
+        if np.array_equal(partner[codes], theirs):
+            used = partner[partner >= 0]
+            if np.unique(used).size == used.size:
+                return other
+    return None
+
+
+def _percent(share: float) -> str:
+    return "all" if share == 1.0 else f"{100.0 * share:.0f} %"
