@@ -1,5 +1,6 @@
 """Models against dense tensors built by hand."""
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -217,3 +218,19 @@ def test_a_model_is_frozen():
     )
     with pytest.raises(AttributeError):
         model.radius = 2.0
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_model_has_as_many_weights_as_boxes(count):
+    flags = np.array([[1, 1, 0, 1], [0, 1, 1, 1]], dtype=np.uint8)
+    model = build_model(flags, np.array([0.5, 0.25]), shape=(2, 2), radius=1.0)
+    with pytest.raises(errors.ShapeError, match=rf"2 boxes has weights of shape \({count},\)"):
+        dataclasses.replace(model, weights=np.ones(count))
+
+
+def test_a_model_has_a_word_for_every_index():
+    flags = np.array([[1, 1, 0, 1]], dtype=np.uint8)
+    model = build_model(flags, np.ones(1), shape=(2, 2), radius=1.0)
+    short = dataclasses.replace(model.vertices, words=model.vertices.words[:-1])
+    with pytest.raises(errors.ShapeError, match=r"words of shape \(3, 1\); expected .* \(4, 1\)"):
+        dataclasses.replace(model, vertices=short)

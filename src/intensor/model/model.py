@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from intensor.arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape
 from intensor.checks import check_coords
 from intensor.data.named import refuse_tables
-from intensor.errors import CoordinateError, DenseTooLargeError
+from intensor.errors import CoordinateError, DenseTooLargeError, ShapeError
 from intensor.kernels import cpu
 from intensor.memory import available_memory
 from intensor.problem.vertex import Vertices, mode_offsets, pack_vertices
@@ -52,6 +52,15 @@ class Model:
     weights: FloatArray
     vertices: Vertices
     signed: bool = False
+
+    def __post_init__(self) -> None:
+        words = self.vertices.words
+        expected = (sum(self.vertices.shape), max(1, -(-self.vertices.count // 64)))
+        if self.weights.shape != (len(self.vertices),) or words.shape != expected:
+            raise ShapeError(
+                f"a model of {len(self.vertices)} boxes has weights of shape {self.weights.shape} "
+                f"and words of shape {words.shape}; expected {(len(self.vertices),)} and {expected}"
+            )
 
     def __len__(self) -> int:
         return len(self.vertices)
