@@ -224,13 +224,15 @@ def test_a_model_is_frozen():
 def test_a_model_has_as_many_weights_as_boxes(count):
     flags = np.array([[1, 1, 0, 1], [0, 1, 1, 1]], dtype=np.uint8)
     model = build_model(flags, np.array([0.5, 0.25]), shape=(2, 2), radius=1.0)
+    broken = dataclasses.replace(model, weights=np.ones(count))
     with pytest.raises(errors.ShapeError, match=rf"2 boxes has weights of shape \({count},\)"):
-        dataclasses.replace(model, weights=np.ones(count))
+        broken.predict([[0, 0]])
 
 
 def test_a_model_has_a_word_for_every_index():
     flags = np.array([[1, 1, 0, 1]], dtype=np.uint8)
     model = build_model(flags, np.ones(1), shape=(2, 2), radius=1.0)
     short = dataclasses.replace(model.vertices, words=model.vertices.words[:-1])
+    broken = dataclasses.replace(model, vertices=short)
     with pytest.raises(errors.ShapeError, match=r"words of shape \(3, 1\); expected .* \(4, 1\)"):
-        dataclasses.replace(model, vertices=short)
+        broken.evaluate((np.zeros(1, dtype=int), np.zeros(1, dtype=int)))

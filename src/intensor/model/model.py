@@ -53,15 +53,6 @@ class Model:
     vertices: Vertices
     signed: bool = False
 
-    def __post_init__(self) -> None:
-        words = self.vertices.words
-        expected = (sum(self.vertices.shape), max(1, -(-self.vertices.count // 64)))
-        if self.weights.shape != (len(self.vertices),) or words.shape != expected:
-            raise ShapeError(
-                f"a model of {len(self.vertices)} boxes has weights of shape {self.weights.shape} "
-                f"and words of shape {words.shape}; expected {(len(self.vertices),)} and {expected}"
-            )
-
     def __len__(self) -> int:
         return len(self.vertices)
 
@@ -97,16 +88,23 @@ class Model:
             return np.empty(0)
         refuse_tables(coords)
         cells, _ = check_coords(coords, self.shape)
-        values = np.empty(cells.shape[0])
-        cells = np.ascontiguousarray(cells)
-        cpu.predict(self.vertices.words, self.weights, cells, mode_offsets(self.shape), values)
-        return values
+        return self._sum(np.ascontiguousarray(cells))
 
     def evaluate(self, coords: tuple[AnyArray, ...]) -> FloatArray:
         """Return the values of cells that are known to be valid, given mode by mode."""
-        values = np.empty(coords[0].size)
-        cells = np.stack(coords, axis=1, dtype=np.int64)
-        cpu.predict(self.vertices.words, self.weights, cells, mode_offsets(self.shape), values)
+        return self._sum(np.stack(coords, axis=1, dtype=np.int64))
+
+    def _sum(self, cells: IndexArray) -> FloatArray:
+        """Return the values of (n, p) cells; what the kernel would read past is refused."""
+        count, words = len(self.vertices), self.vertices.words
+        expected = (sum(self.shape), max(1, -(-count // 64)))
+        if self.weights.shape != (count,) or words.shape != expected:
+            raise ShapeError(
+                f"a model of {count} boxes has weights of shape {self.weights.shape} and words of "
+                f"shape {words.shape}; expected {(count,)} and {expected}"
+            )
+        values = np.empty(len(cells))
+        cpu.predict(words, self.weights, cells, mode_offsets(self.shape), values)
         return values
 
     def to_dense(self, *, limit: int | None = None) -> FloatArray:
