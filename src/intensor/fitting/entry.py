@@ -264,7 +264,8 @@ class _Fitting:
             ):  # else all of them came to their ends
                 scouted = [replace(one.path, sampled=True) for one in walked]
                 late = journal.choose("only scouted", whole.spent)
-                walked = [min(walked, key=lambda one: one.path.error)] if late else []
+                foremost = min(walked, key=lambda one: one.path.error)
+                walked = [foremost._replace(cut=True)] if late else []
                 scales = _foremost(scales, scouted)
         walked = walked or self._walk_foremost("foremost", pairs, scales, whole)
         self._warn_if_never_kriged(walked)
