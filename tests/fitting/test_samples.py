@@ -259,3 +259,18 @@ def test_cells_are_held_out_where_cells_are_missing():
     ((training, held),) = split(samples, share=0.1)
     for mode in range(3):
         assert fibres_of(training, mode) & fibres_of(held, mode)
+
+
+def test_modes_are_ruled_out_by_some_rows_as_by_all(monkeypatch):
+    found = []
+    for looked_at in (1 << 30, 50):
+        monkeypatch.setattr(module, "LOOKED_AT", looked_at)
+        rng = np.random.default_rng(5)
+        found.append([])
+        for seed in range(40):
+            shape = tuple(rng.integers(2, 9, 3).tolist())
+            mode, kept = int(rng.integers(3)), rng.uniform(0.3, 1.0)
+            mask = fibres(mode, shape=shape, kept=kept, seed=seed)
+            found[-1].append(lost_mode(of(mask)))
+    assert found[0] == found[1]
+    assert len(set(found[0])) == 4  # every mode, and none

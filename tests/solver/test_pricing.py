@@ -243,3 +243,36 @@ def test_many_vertices_in_use_are_refined_in_turns():
     before = priced.pricing.runs
     priced.pricing.refine(priced.active, 1e-12)
     assert priced.pricing.runs == before + 64
+
+
+@pytest.mark.needs_jit
+@pytest.mark.parametrize("signed", [False, True])
+def test_a_time_limit_changes_no_bit_while_it_lasts(signed):
+    """With a limit and many cells, descents are made sweep by sweep."""
+    found = []
+    for budget in (Budget(), Budget(1e9)):
+        priced = Priced((100, 90, 60), n=400_000, n_threads=2, vertices=5, signed=signed)
+        assert priced.active.cells.n_cells > pricing.SOME
+        found.append(priced.propose(Effort(batches=2, starts=64, sweeps=60, most=40), budget))
+    free, limited = found
+    assert len(free.flags) > 5
+    assert np.array_equal(free.flags, limited.flags)
+    assert np.array_equal(free.signs, limited.signs)
+    assert free.best == limited.best
+
+
+@pytest.mark.needs_jit
+def test_a_time_limit_ends_a_descent_between_two_sweeps():
+    class Sweeps(Budget):
+        asked = 0
+
+        @property
+        def spent(self):
+            self.asked += 1
+            return self.asked > 3
+
+    budget = Sweeps(1e9)
+    priced = Priced((100, 90, 60), n=400_000, n_threads=2, vertices=5)
+    proposals = priced.propose(Effort(batches=9, starts=64, sweeps=60, most=40), budget)
+    assert budget.asked == 5  # after each of four sweeps, and after the batch
+    assert len(proposals.flags) > 0

@@ -18,6 +18,9 @@ MOSTLY = 0.5
 """Share of the missing cells that lie in empty fibres, beyond chance, and of the cells of other
 fibres that are observed, from which on cells are missing fibre by fibre."""
 
+LOOKED_AT = 1 << 14
+"""Rows that tell whether it is worth counting the fibres of all of them."""
+
 ENOUGH, MOST_FOLDS = 1 << 13, 4
 """Held-out observations after which the choice of them hardly matters any more, and how often to
 hold some out for them."""
@@ -133,19 +136,36 @@ def lost_mode(samples: Samples) -> int | None:
     That is so when most missing cells lie in fibres without a single observation, far more than
     chance would have it, while fibres with observations are mostly complete.
     """
+    if len(samples.shape) < 2:
+        return None
+    possible = [mode for mode in range(len(samples.shape)) if _may_be_lost(samples, mode)]
+    if not possible:
+        return None
     cells = math.prod(samples.shape)
     n_cells = samples.n_cells
-    if n_cells == cells or len(samples.shape) < 2:
+    if n_cells == cells:
         return None
     missing = (cells - n_cells) / cells
     best, most = None, MOSTLY
-    for mode, length in enumerate(samples.shape):
+    for mode in possible:
+        length = samples.shape[mode]
         seen = int(_fibre_numbers(samples, mode).max()) + 1
         lost = (cells - seen * length) / (cells - n_cells)
         above = lost - missing ** (length - 1)
-        if length > 1 and n_cells >= MOSTLY * seen * length and above > most:
+        if n_cells >= MOSTLY * seen * length and above > most:
             best, most = mode, above
     return best
+
+
+def _may_be_lost(samples: Samples, mode: int) -> bool:
+    """Whether observed fibres along a mode may be mostly complete, judged by some of the rows.
+
+    All rows lie in no fewer fibres than some of them do, so that no mode is ruled out wrongly.
+    """
+    some = samples.part(np.arange(0, len(samples), -(-len(samples) // LOOKED_AT)))
+    seen = int(_fibre_numbers(some, mode).max()) + 1
+    length = samples.shape[mode]
+    return length > 1 and len(samples) >= MOSTLY * seen * length
 
 
 def _fibre_numbers(samples: Samples, mode: int | None) -> IndexArray:

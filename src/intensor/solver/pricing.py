@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from intensor.arrays import FlagArray, FloatArray, WordArray
+from intensor.arrays import AnyArray, FlagArray, FloatArray, WordArray
 from intensor.budget import Budget
 from intensor.kernels.base import Cells
 from intensor.kernels.lanes import join_lanes, mix_starts, split_lanes
@@ -26,6 +27,8 @@ REFINING = 2
 """Sweeps of a refinement."""
 LONG, MANY = 1 << 20, 1 << 22
 """Indices or cells above which a single sweep takes long: the budget is asked after each."""
+SOME = 1 << 18
+"""Cells above which it is asked after each sweep if there is a time limit."""
 COMPLEMENTS = np.uint64(0x8080808080808080)
 """Lanes whose vertex is replaced by its complement before it is perturbed."""
 
@@ -159,16 +162,30 @@ def _descend(
 ) -> FloatArray:
     """Descend from the starts in the lanes; where a sweep takes long, as long as there is time."""
     negative = sign < 0.0
-    if lanes.size <= LONG and cells.n_cells <= MANY:
+    limited = math.isfinite(budget.remaining) and cells.n_cells > SOME
+    if lanes.size <= LONG and cells.n_cells <= MANY and not limited:
         return cells.descend(lanes, effort.starts, effort.sweeps, negative=negative)
-    values = cells.descend(lanes, effort.starts, 1, negative=negative)
-    for _ in range(effort.sweeps - 1):
-        if budget.spent:
+    # Sweep by sweep, to the same bits: a lane whose value falls no more stays as it is.
+    values = np.full(effort.starts, np.inf)
+    falling = np.ones(effort.starts, dtype=bool)
+    for sweep in range(effort.sweeps):
+        if sweep and budget.spent:
             break
-        before, values = values, cells.descend(lanes, effort.starts, 1, negative=negative)
-        if not (values < before).any():
+        before = lanes.copy()
+        found = cells.descend(lanes, effort.starts, 1, negative=negative)
+        live = _word_of(falling)
+        lanes &= live
+        lanes |= before & ~live
+        falling &= found < values
+        values[falling] = found[falling]
+        if not falling.any():
             break
     return values
+
+
+def _word_of(chosen: AnyArray) -> np.uint64:
+    """Return a word with the bits of the chosen lanes."""
+    return np.uint64(sum(1 << lane for lane in np.flatnonzero(chosen).tolist()))
 
 
 def _proposals(
