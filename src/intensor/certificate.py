@@ -162,9 +162,10 @@ def _check_observations(
 
 def _check_objective(claimed: float, found: float, ruler: Ruler) -> Check:
     larger = max(abs(claimed), abs(found))
+    same = abs(claimed - found) <= SLACK * larger + ruler.rounding(larger)
     return Check(
         name="objective",
-        passed=bool(abs(claimed - found) <= SLACK * larger + ruler.rounding(larger)),
+        passed=bool(same and larger < math.inf),
         message=f"claimed {claimed:.12g}, recomputed {found:.12g}",
     )
 

@@ -5,7 +5,6 @@ import functools
 import numpy as np
 import pytest
 
-from intensor.problem import vertex
 from intensor.problem.vertex import (
     membership,
     mode_offsets,
@@ -132,5 +131,5 @@ def test_overlaps_are_the_same_in_any_blocks(monkeypatch, at_once):
     first, second = ((rng.uniform(size=(n, 15)) < 0.6).astype(np.uint8) for n in (70, 5))
     one, other = pack_vertices(first, (7, 1, 7)), pack_vertices(second, (7, 1, 7))
     whole = one.overlaps(other)
-    monkeypatch.setattr(vertex, "INDICES_AT_ONCE", at_once)
+    monkeypatch.setattr("intensor.problem.vertex.INDICES_AT_ONCE", at_once)
     assert one.overlaps(other).tolist() == whole.tolist()

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from intensor.arrays import FloatArray, Shape
-from intensor.certificate import Verification, verify
-from intensor.checks import check_coords, check_values
+from intensor.arrays import FloatArray, IndexArray, Shape
+from intensor.certificate import Check, Verification, verify
+from intensor.checks import check_coords, check_values, check_weights
 from intensor.data.labels import Labels
 from intensor.fitting.path import NEARLY, RadiusPath
 from intensor.model.model import Model
-from intensor.model.predictor import Predictor
+from intensor.model.predictor import Predictor, index_counts
 from intensor.problem.whole import Whole
 from intensor.solver.condensing import spread_model, spread_result
 from intensor.solver.result import Result, Status
@@ -149,11 +150,46 @@ class Fit:
         sample_weight: ArrayLike | None = None,
         effort: float = 5e9,
     ) -> Verification:
-        """Recompute the certificate from the observations, by other means than the solver's."""
+        """Recompute the certificate from the observations, by other means than the solver's.
+
+        Beside what ``intensor.verify`` checks, predictions must be made with the model of the
+        result, and indices must have been observed as often as the fit says.
+        """
         cells, _ = check_coords(coords, self.shape)
         numbers = check_values(values, len(cells), allow_negative=True)
+        weights = None if sample_weight is None else check_weights(sample_weight, numbers.size)
         targets = self.predictor.residual_targets(cells, numbers)
-        return verify(self.result, cells, targets, sample_weight=sample_weight, effort=effort)
+        found = verify(self.result, cells, targets, sample_weight=weights, effort=effort)
+        own = (self._check_predictor(), self._check_counts(cells, weights))
+        return replace(found, checks=(*found.checks, *own))
+
+    def _check_predictor(self) -> Check:
+        mine, theirs = self.predictor.model, self.result.model
+        same = mine is theirs or (
+            mine.shape == theirs.shape
+            and np.array_equal(mine.weights, theirs.weights)
+            and np.array_equal(mine.vertices.words, theirs.vertices.words)
+        )
+        message = "predictions are made with the model of the result"
+        if not same:
+            message = "predictions are made with another model than that of the result"
+        return Check(name="predictor", passed=bool(same), message=message)
+
+    def _check_counts(self, cells: IndexArray, weights: FloatArray | None) -> Check:
+        """Compare how much each index was observed, up to the scale of the weights."""
+        found = index_counts(tuple(cells.T), self.shape, weights)
+        claimed = np.asarray(self.predictor.counts)
+        fits = claimed.shape == found.shape
+        if fits:
+            share = float(claimed.sum()) / float(found.sum())
+            fits = bool(np.allclose(claimed, share * found, rtol=1e-9, atol=0.0))
+        return Check(
+            name="counts",
+            passed=fits,
+            message="indices were observed as often as the fit says"
+            if fits
+            else "indices were not observed as often as the fit says",
+        )
 
     def save(self, path: Any) -> None:
         """Write the fit to a model file (``.npz``; read it back with ``intensor.load``)."""
