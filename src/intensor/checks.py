@@ -29,6 +29,7 @@ from intensor.threads import Workers, blocks_of
 
 __all__ = [
     "EXTREME",
+    "MOST_UNEVEN",
     "check_at_least",
     "check_cells",
     "check_coords",
@@ -49,6 +50,12 @@ MOST_INDICES = 2**31 - 1
 EXTREME = 1e70
 """Data and radius must stay below this, and the radius above its inverse: squares of them and of
 their quotient are then far from the ends of float64."""
+
+MOST_UNEVEN = 1e100
+"""Largest ratio of two sample weights that are not 0: products of a share and squares of values
+are then far from the ends of float64."""
+TINY_WEIGHTS = 1e-30
+"""Sample weights that are all below this are scaled up."""
 
 
 def check_shape(shape: Iterable[int]) -> Shape:
@@ -188,7 +195,11 @@ def check_not_tiny(values: FloatArray) -> None:
 
 
 def check_weights(weights: ArrayLike, n: int) -> FloatArray:
-    """Return n sample weights, finite, not below 0, and scaled to 1 where all are the same."""
+    """Return n sample weights: finite, at least 0, and at most ``MOST_UNEVEN`` apart.
+
+    Only their ratios matter. They are scaled to 1 where all are the same, and by a power of two
+    where they are so small that products with squared values could vanish.
+    """
     array = _as_array(weights, "sample_weight", ValuesError)
     if array.ndim != 1 or array.shape[0] != n:
         raise ValuesError(
@@ -208,7 +219,17 @@ def check_weights(weights: ArrayLike, n: int) -> FloatArray:
     if largest == 0.0:
         raise EmptyDataError("every sample_weight is 0: there is no observation left to fit")
     if bool(((result == largest) | (result == 0.0)).all()):
-        result /= largest
+        return result / largest
+    positive = result > 0.0
+    if largest / MOST_UNEVEN > float(result.min(where=positive, initial=largest)):
+        row = int(np.argmin(np.where(positive, result, np.inf)))
+        raise ValuesError(
+            f"sample_weight[{row}] is {result[row]} and the largest is {largest}; expected weights "
+            f"that are 0 or at least {1.0 / MOST_UNEVEN:g} times the largest (set the smaller ones "
+            "to 0, which leaves those observations out)"
+        )
+    if largest < TINY_WEIGHTS:
+        result = np.ldexp(result, -math.frexp(largest)[1])
     return result
 
 

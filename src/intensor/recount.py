@@ -7,6 +7,7 @@ with the observations and with the indices, never with a product of the two.
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from intensor.model.model import Model
 
 __all__ = ["Data", "Layout", "Point", "cheapest_vertex", "evaluate", "group", "trying_every_vertex"]
 
+EPS = float(np.finfo(np.float64).eps)
 BLOCK = 1 << 20
 """Numbers that are held at a time while all vertices are tried."""
 
@@ -95,9 +97,23 @@ class Point:
         values, self.sizes = evaluate(model, data.cells)
         self._data = data
         self._boxes = len(model)
-        self._apart = values - data.means
-        self._square = math.fsum(data.shares * self._apart * self._apart)
+        self._take(values - data.means)
         self.objective = data.within + self._square
+
+    def _take(self, apart: FloatArray) -> None:
+        self._apart = apart
+        self._square = math.fsum(self._data.shares * apart * apart)
+
+    def without_noise(self) -> Point:
+        """Return the same point with residuals of 0 where they are no more than rounding.
+
+        Any costs prove a bound. With a radius far above the values, costs that should be 0 and are
+        not can hide it.
+        """
+        noise = (4.0 + self._boxes) * EPS * (self.sizes + np.abs(self._data.means))
+        clean = copy.copy(self)
+        clean._take(np.where(np.abs(self._apart) <= noise, 0.0, self._apart))
+        return clean
 
     @property
     def gradient(self) -> FloatArray:
@@ -122,10 +138,10 @@ class Point:
         return self._data.within + (a * (a / r) / 4.0 if a > 0.0 and r > 0.0 else 0.0)
 
     def rounding(self, radius: float, *, terms: int) -> float:
-        """Return what rounding may make of the bound of a feasible point.
+        """Return what rounding may make of the bound of a point in or near the polytope.
 
         The gradient is known to a rounding of what was added up for it, box by box, and so is the
-        cost of a vertex; the step h is at most 1 for a feasible point.
+        cost of a vertex; the step h is at most about 1 for a point in or near the polytope.
 
         Parameters
         ----------
@@ -134,8 +150,7 @@ class Point:
         """
         data = self._data
         sizes = (self.sizes + np.abs(data.means)) * (radius + np.abs(data.means))
-        eps = float(np.finfo(np.float64).eps)
-        return (64.0 + terms + self._boxes) * eps * math.fsum(data.shares * sizes)
+        return (64.0 + terms + self._boxes) * EPS * math.fsum(data.shares * sizes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
