@@ -9,8 +9,7 @@ done only where it is affordable; the verification says so when it is not.
 from __future__ import annotations
 
 import math
-import numbers
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +18,15 @@ from intensor.arrays import FloatArray, IndexArray
 from intensor.checks import check_coords, check_values, check_weights
 from intensor.errors import SettingError, ShapeError
 from intensor.model.model import Model
-from intensor.proofs import SLACK, Check, Ruler, check_bound, feasibility, readable
+from intensor.proofs import (
+    SLACK,
+    Check,
+    Ruler,
+    as_number,
+    check_bound,
+    feasibility,
+    readable,
+)
 from intensor.recount import Point, group
 from intensor.solver.result import Result, Status
 
@@ -118,6 +125,12 @@ def verify(
     objective = math.nan if point is None else point.objective
     bound = data.within
     if result is not None:
+        result = replace(
+            result,
+            objective=as_number(result.objective),
+            bound=as_number(result.bound),
+            tolerance=as_number(result.tolerance),
+        )
         ruler = Ruler(data, point)
         checks.append(_check_objective(result.objective, objective, ruler))
         ceiling = objective if feasible else math.inf
@@ -129,12 +142,12 @@ def verify(
 
 def _check_effort(effort: object) -> float:
     """Return a number that is at least 0; infinity allows any effort."""
-    real = isinstance(effort, numbers.Real) and not isinstance(effort, bool)
-    if not real or not effort >= 0.0:  # type: ignore[operator]
+    number = as_number(effort)
+    if not number >= 0.0:
         raise SettingError(
             f"effort is {effort!r}; expected a number >= 0, of additions that may be made"
         )
-    return float(effort)  # type: ignore[arg-type]
+    return number
 
 
 def _check_observations(

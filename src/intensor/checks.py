@@ -33,6 +33,7 @@ __all__ = [
     "check_at_least",
     "check_cells",
     "check_coords",
+    "check_dense",
     "check_memory",
     "check_not_tiny",
     "check_positive",
@@ -182,6 +183,18 @@ def check_values(values: ArrayLike, n: int, *, allow_negative: bool) -> FloatArr
         f"values[{row}] is {result[row]}; expected values >= 0, since the model is nonnegative "
         "(clip or shift the data, or pass allow_negative=True to fit it as it is)"
     )
+
+
+def check_dense(tensor: ArrayLike) -> tuple[FloatArray, Shape]:
+    """Return the entries of a dense nonnegative tensor, in their order, and its shape."""
+    dense = _as_array(tensor, "the tensor", ValuesError)
+    if dense.ndim == 0 or dense.size == 0:
+        raise ShapeError(
+            f"the tensor has shape {dense.shape}; expected an array with at least one entry"
+        )
+    entries = check_values(dense.reshape(-1), dense.size, allow_negative=False)
+    check_not_tiny(entries)
+    return entries, check_shape(dense.shape)
 
 
 def check_not_tiny(values: FloatArray) -> None:

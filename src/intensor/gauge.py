@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 
 from intensor.arrays import AnyArray, FlagArray, FloatArray
 from intensor.budget import Budget, listen_for_interrupt
-from intensor.checks import check_at_least, check_positive, check_values
+from intensor.checks import check_at_least, check_dense, check_positive
 from intensor.data.observations import Observations, observe
-from intensor.errors import ShapeError, SolverFailedError
+from intensor.errors import SolverFailedError
 from intensor.kernels.contraction import PerIndexRemembered
 from intensor.memory import require_memory
 from intensor.model.model import Model, build_model
@@ -98,28 +98,25 @@ def gauge_norm(
     >>> round(norm.lower, 6), round(norm.upper, 6)
     (3.0, 3.0)
     """
-    dense = np.asarray(tensor)
-    if dense.ndim == 0 or dense.size == 0:
-        raise ShapeError(f"the tensor has shape {dense.shape}; expected at least one entry")
-    numbers = check_values(dense.reshape(-1), dense.size, allow_negative=False)
+    numbers, shape = check_dense(tensor)
     rtol = check_at_least("rtol", rtol, 0.0)
     seed = check_at_least("seed", seed, 0, integer=True)
     budget = Budget(None if time_limit is None else check_positive("time_limit", time_limit))
     largest = float(numbers.max())
     if largest == 0.0:
-        nothing = np.zeros((0, sum(dense.shape)), dtype=np.uint8)
-        empty = build_model(nothing, np.empty(0), shape=dense.shape, radius=0.0)
+        nothing = np.zeros((0, sum(shape)), dtype=np.uint8)
+        empty = build_model(nothing, np.empty(0), shape=shape, radius=0.0)
         return GaugeNorm(lower=0.0, upper=0.0, model=empty, rounds=0)
     # A flag for every index in every vertex, of which there is one per nonzero cell at first; and
     # as many again while they are put together and packed.
-    flags = 2 * int(np.count_nonzero(numbers)) * sum(dense.shape)
+    flags = 2 * int(np.count_nonzero(numbers)) * sum(shape)
     require_memory(
-        flags + dense.size * (8 * dense.ndim + 100),
-        f"the norm of a tensor of {dense.size} cells and {sum(dense.shape)} indices",
+        flags + numbers.size * (8 * len(shape) + 100),
+        f"the norm of a tensor of {numbers.size} cells and {sum(shape)} indices",
         advice="take a smaller part of the tensor",
     )
-    coords = np.stack(np.unravel_index(np.arange(dense.size), dense.shape), axis=1)
-    cells = observe(coords, numbers / largest, shape=dense.shape)
+    coords = np.stack(np.unravel_index(np.arange(numbers.size), shape), axis=1)
+    cells = observe(coords, numbers / largest, shape=shape)
     with listen_for_interrupt(budget):
         return _Columns(cells, seed).generate(largest, exact, rtol, budget)
 

@@ -8,8 +8,10 @@ feasible model has a smaller objective.
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +19,7 @@ from intensor.model.model import Model
 from intensor.recount import Data, Layout, Point, cheapest_vertex, trying_every_vertex
 from intensor.solver.result import Result
 
-__all__ = ["SLACK", "Check", "Ruler", "check_bound", "feasibility", "readable"]
+__all__ = ["SLACK", "Check", "Ruler", "as_number", "check_bound", "feasibility", "readable"]
 
 SLACK = 1e-9
 """Relative disagreement that is put down to rounding."""
@@ -58,7 +60,7 @@ def feasibility(name: str, model: Model) -> Iterable[Check]:
         + (" (signed)" if model.signed else " and >= 0"),
     )
     total = _size(model)
-    radius = float(model.radius)
+    radius = as_number(model.radius)
     yield Check(
         name=f"{name} radius",
         passed=bool(0.0 <= radius < math.inf and total <= radius * (1.0 + SLACK)),
@@ -71,6 +73,15 @@ def feasibility(name: str, model: Model) -> Iterable[Check]:
         f"{np.shape(model.vertices.words)} for {weights.size} weights; shape {model.shape} needs "
         f"{sum(model.shape)} bits each",
     )
+
+
+def as_number(claim: Any) -> float:
+    """Return what is claimed as a float: NaN for what is no real number, infinity if too large."""
+    real = isinstance(claim, numbers.Real) and not isinstance(claim, bool)
+    try:
+        return float(claim) if real else math.nan
+    except OverflowError:
+        return math.inf if claim > 0 else -math.inf
 
 
 def _size(model: Model) -> float:
@@ -136,7 +147,9 @@ def check_bound(
     found, passed = data.within, False
     message = _contradiction(claimed, data, ruler, ceiling)
     if message:
-        pass
+        pass  # whatever the witness is
+    elif not 0.0 <= as_number(result.model.radius) <= LARGEST:
+        message = f"there is no bound for a radius of {result.model.radius}"
     elif claimed <= data.within + SLACK * data.within + 1e-28 * data.mean_square:  # of the means
         passed = True
         message = f"{claimed:.12g} is at most the variance within cells, {data.within:.12g}"
@@ -209,7 +222,7 @@ def _witness_problem(witness: object, model: Model) -> str:
             f"the model {model.shape}{' (signed)' if model.signed else ''}"
         )
     if witness.radius != model.radius:
-        return f"the witness has radius {witness.radius:g}, the model {model.radius:g}"
+        return f"the witness has radius {witness.radius}, the model {model.radius}"
     # Rounding may take an iterate out of the polytope. Its gradient proves a bound wherever it is,
     # but the further away, the more may be put down to rounding.
     near = replace(witness, radius=NEAR * model.radius)

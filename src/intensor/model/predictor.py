@@ -70,7 +70,7 @@ class Predictor:
 
     def fitted(self, coords: ArrayLike, *, unseen: str = "error") -> FloatArray:
         """Return predictions in the fitted scale, neither clipped nor transformed back."""
-        if unseen not in UNSEEN:
+        if not isinstance(unseen, str) or unseen not in UNSEEN:
             raise SettingError(f"unseen is {unseen!r}; expected 'error' or 'mean'")
         if getattr(coords, "shape", None) == (0, len(self.shape)):
             return np.empty(0)
