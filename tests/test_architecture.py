@@ -22,7 +22,7 @@ STAGES = [
     {"model"},
     {"oracles"},
     {"solver"},
-    {"planted", "gauge", "certificate"},
+    {"planted", "gauge", "proofs", "recount", "certificate"},
     {"fitting"},
     {"containers", "datasets"},
     {"estimator", "complete"},

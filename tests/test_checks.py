@@ -408,6 +408,12 @@ BAD_WEIGHTS = {
     "nan": ([1.0, 1.0, np.nan], errors.ValuesError, r"sample_weight\[2\] is nan"),
     "infinite": ([np.inf, 1.0, 1.0], errors.ValuesError, r"sample_weight\[0\] is inf"),
     "huge": ([1.0, 10 * EXTREME, 1.0], errors.ValuesError, r"sample_weight\[1\] is 1e\+71"),
+    "too uneven": (
+        [1e49, 1e-302, 1e-151],
+        errors.ValuesError,
+        r"sample_weight\[1\] is 1e-302 and the largest is 1e\+49; expected .* 1e-100 times",
+    ),
+    "nearly even": ([1.0, 0.0, 9e-101], errors.ValuesError, r"sample_weight\[2\] is 9e-101"),
     "words": (["a", "b", "c"], errors.ValuesError, "dtype <U1; expected real numbers"),
     "complex": ([1j, 1, 1], errors.ValuesError, "complex128; expected real"),
     "masked": (np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]), errors.ValuesError, "masked"),
@@ -436,3 +442,13 @@ def test_check_weights_makes_equal_weights_one():
     assert check_weights([7.0, 7.0, 7.0], 3).tolist() == [1.0] * 3
     assert check_weights([0.3, 0.0, 0.3], 3).tolist() == [1.0, 0.0, 1.0]
     assert check_weights([2.0, 4.0, 0.0], 3).tolist() == [2.0, 4.0, 0.0]
+
+
+def test_check_weights_scales_what_would_vanish_and_nothing_else():
+    tiny = check_weights([3e-310, 1e-310, 0.0], 3)
+    assert 0.5 <= tiny.max() < 1.0
+    assert tiny[0] / tiny[1] == pytest.approx(3.0, rel=1e-12)
+    assert tiny[2] == 0.0
+    uneven = check_weights([1.0, 1e-100, 0.0], 3)
+    assert uneven.tolist() == [1.0, 1e-100, 0.0]
+    assert check_weights([EXTREME, 1e-30, 1.0], 3).tolist() == [EXTREME, 1e-30, 1.0]

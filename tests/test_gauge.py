@@ -123,3 +123,9 @@ def test_without_exact_oracle_the_lower_bound_is_still_proven():
 def test_bad_tensors(bad):
     with pytest.raises(intensor.errors.InputError):
         intensor.gauge_norm(bad)
+
+
+def test_a_tensor_whose_vertices_do_not_fit_is_refused(monkeypatch):
+    monkeypatch.setattr("intensor.memory.available_memory", lambda: 1 << 28)
+    with pytest.raises(intensor.errors.MemoryLimitError, match="20000 cells and 20000 indices"):
+        intensor.gauge_norm(np.ones(20_000))

@@ -50,8 +50,17 @@ WORKS = {
     "64 modes of 2": many_modes(2),
     "64 modes of 3": many_modes(3),
     "many repeats": case(np.zeros((100_000, 3), dtype=int), RNG.random(100_000)),
-    "weights of all sizes": case(sample_weight=10.0 ** np.linspace(-300, 0, 40)),
-    "weights that vanish": case(sample_weight=np.r_[1e-320, 1e70, np.ones(38)]),
+    "weights as uneven as may be": case(sample_weight=10.0 ** np.linspace(-100, 0, 40)),
+    "weights at the ends": case(sample_weight=np.r_[1e-30, 1e70, np.ones(38)]),
+    "uneven weights, all tiny": case(sample_weight=10.0 ** np.linspace(-299, -200, 40)),
+    "uneven weights, tiny values": case(
+        values=VALUES * 1e-69, radius=1e-69, sample_weight=10.0 ** np.linspace(-100, 0, 40)
+    ),
+    "uneven weights, huge values": case(
+        values=VALUES * 1e70, radius=1e70, sample_weight=10.0 ** np.linspace(0, -100, 40)
+    ),
+    "tiny values, a huge radius": case(values=VALUES * 1e-69, radius=1e70),
+    "huge values, a tiny radius": case(values=VALUES * 1e70, radius=1e-70),
     "weights subnormal": case(sample_weight=np.r_[1e-310, np.full(39, 3e-310)]),
     "weights huge": case(sample_weight=np.r_[2e69, np.full(39, 1e70)]),
     "a long mode": case(
@@ -72,6 +81,16 @@ REFUSED = {
         case(sample_weight=np.full(40, 1e300)),
         errors.ValuesError,
         "at most 1e[+]70.*rescale",
+    ),
+    "weights too uneven": (
+        case(sample_weight=10.0 ** np.linspace(-101, 0, 40)),
+        errors.ValuesError,
+        "sample_weight.0. is 1e-101 .* at least 1e-100 times the largest .*set the smaller ones",
+    ),
+    "weights that vanish": (
+        case(sample_weight=np.r_[1e-320, 1e70, np.ones(38)]),
+        errors.ValuesError,
+        "at least 1e-100 times",
     ),
     "weights all 0": (case(sample_weight=np.zeros(40)), errors.EmptyDataError, "no observation"),
     "too many indices": (case(shape=(2**31, 4, 3)), errors.ShapeError, "encode large labels"),

@@ -29,9 +29,11 @@ from intensor.threads import Workers, blocks_of
 
 __all__ = [
     "EXTREME",
+    "MOST_UNEVEN",
     "check_at_least",
     "check_cells",
     "check_coords",
+    "check_dense",
     "check_memory",
     "check_not_tiny",
     "check_positive",
@@ -49,6 +51,12 @@ MOST_INDICES = 2**31 - 1
 EXTREME = 1e70
 """Data and radius must stay below this, and the radius above its inverse: squares of them and of
 their quotient are then far from the ends of float64."""
+
+MOST_UNEVEN = 1e100
+"""Largest ratio of two sample weights that are not 0: products of a share and squares of values
+are then far from the ends of float64."""
+TINY_WEIGHTS = 1e-30
+"""Sample weights that are all below this are scaled up."""
 
 
 def check_shape(shape: Iterable[int]) -> Shape:
@@ -177,6 +185,18 @@ def check_values(values: ArrayLike, n: int, *, allow_negative: bool) -> FloatArr
     )
 
 
+def check_dense(tensor: ArrayLike) -> tuple[FloatArray, Shape]:
+    """Return the entries of a dense nonnegative tensor, in their order, and its shape."""
+    dense = _as_array(tensor, "the tensor", ValuesError)
+    if dense.ndim == 0 or dense.size == 0:
+        raise ShapeError(
+            f"the tensor has shape {dense.shape}; expected an array with at least one entry"
+        )
+    entries = check_values(dense.reshape(-1), dense.size, allow_negative=False)
+    check_not_tiny(entries)
+    return entries, check_shape(dense.shape)
+
+
 def check_not_tiny(values: FloatArray) -> None:
     """Refuse data whose errors would vanish when they are squared; all zeros are fine."""
     largest = max(float(values.max()), -float(values.min()))
@@ -188,7 +208,11 @@ def check_not_tiny(values: FloatArray) -> None:
 
 
 def check_weights(weights: ArrayLike, n: int) -> FloatArray:
-    """Return n sample weights, finite, not below 0, and scaled to 1 where all are the same."""
+    """Return n sample weights: finite, at least 0, and at most ``MOST_UNEVEN`` apart.
+
+    Only their ratios matter. They are scaled to 1 where all are the same, and by a power of two
+    where they are so small that products with squared values could vanish.
+    """
     array = _as_array(weights, "sample_weight", ValuesError)
     if array.ndim != 1 or array.shape[0] != n:
         raise ValuesError(
@@ -208,7 +232,17 @@ def check_weights(weights: ArrayLike, n: int) -> FloatArray:
     if largest == 0.0:
         raise EmptyDataError("every sample_weight is 0: there is no observation left to fit")
     if bool(((result == largest) | (result == 0.0)).all()):
-        result /= largest
+        return result / largest
+    positive = result > 0.0
+    if largest / MOST_UNEVEN > float(result.min(where=positive, initial=largest)):
+        row = int(np.argmin(np.where(positive, result, np.inf)))
+        raise ValuesError(
+            f"sample_weight[{row}] is {result[row]} and the largest is {largest}; expected weights "
+            f"that are 0 or at least {1.0 / MOST_UNEVEN:g} times the largest (set the smaller ones "
+            "to 0, which leaves those observations out)"
+        )
+    if largest < TINY_WEIGHTS:
+        result = np.ldexp(result, -math.frexp(largest)[1])
     return result
 
 

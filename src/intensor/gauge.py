@@ -17,10 +17,11 @@ from numpy.typing import ArrayLike
 
 from intensor.arrays import AnyArray, FlagArray, FloatArray
 from intensor.budget import Budget, listen_for_interrupt
-from intensor.checks import check_at_least, check_positive, check_values
+from intensor.checks import check_at_least, check_dense, check_positive
 from intensor.data.observations import Observations, observe
-from intensor.errors import ShapeError, SolverFailedError
+from intensor.errors import SolverFailedError
 from intensor.kernels.contraction import PerIndexRemembered
+from intensor.memory import require_memory
 from intensor.model.model import Model, build_model
 from intensor.oracles.alternating import AlternatingOracle
 from intensor.oracles.cascade import NoSearch, exact_oracle
@@ -97,20 +98,25 @@ def gauge_norm(
     >>> round(norm.lower, 6), round(norm.upper, 6)
     (3.0, 3.0)
     """
-    dense = np.asarray(tensor)
-    if dense.ndim == 0 or dense.size == 0:
-        raise ShapeError(f"the tensor has shape {dense.shape}; expected at least one entry")
-    numbers = check_values(dense.reshape(-1), dense.size, allow_negative=False)
+    numbers, shape = check_dense(tensor)
     rtol = check_at_least("rtol", rtol, 0.0)
     seed = check_at_least("seed", seed, 0, integer=True)
     budget = Budget(None if time_limit is None else check_positive("time_limit", time_limit))
     largest = float(numbers.max())
     if largest == 0.0:
-        nothing = np.zeros((0, sum(dense.shape)), dtype=np.uint8)
-        empty = build_model(nothing, np.empty(0), shape=dense.shape, radius=0.0)
+        nothing = np.zeros((0, sum(shape)), dtype=np.uint8)
+        empty = build_model(nothing, np.empty(0), shape=shape, radius=0.0)
         return GaugeNorm(lower=0.0, upper=0.0, model=empty, rounds=0)
-    coords = np.stack(np.unravel_index(np.arange(dense.size), dense.shape), axis=1)
-    cells = observe(coords, numbers / largest, shape=dense.shape)
+    # A flag for every index in every vertex, of which there is one per nonzero cell at first; and
+    # as many again while they are put together and packed.
+    flags = 2 * int(np.count_nonzero(numbers)) * sum(shape)
+    require_memory(
+        flags + numbers.size * (8 * len(shape) + 100),
+        f"the norm of a tensor of {numbers.size} cells and {sum(shape)} indices",
+        advice="take a smaller part of the tensor",
+    )
+    coords = np.stack(np.unravel_index(np.arange(numbers.size), shape), axis=1)
+    cells = observe(coords, numbers / largest, shape=shape)
     with listen_for_interrupt(budget):
         return _Columns(cells, seed).generate(largest, exact, rtol, budget)
 
@@ -127,7 +133,7 @@ class _Columns:
         )
         self._rng = np.random.default_rng(seed)
         self._flags = list(self._single_cells())
-        self._known = {flags.tobytes() for flags in self._flags}
+        self._known = set(map(_key, self._flags))
         self._master = _Master(self._target)
 
     def generate(self, scale: float, choice: str, rtol: float, budget: Budget) -> GaugeNorm:
@@ -155,9 +161,11 @@ class _Columns:
                 break
             for flags in found:
                 self._append(flags)
+        used = np.flatnonzero(exact_weights).tolist()
+        flags = np.array([self._flags[column] for column in used], dtype=np.uint8)
         model = build_model(
-            np.array(self._flags),
-            scale * exact_weights,
+            flags.reshape(len(used), sum(self._cells.shape)),
+            scale * exact_weights[used],
             shape=self._cells.shape,
             radius=scale * upper,
         )
@@ -197,12 +205,12 @@ class _Columns:
         return self._new(found)
 
     def _new(self, found: list[FlagArray]) -> list[FlagArray]:
-        fresh = {flags.tobytes(): flags for flags in found if flags.tobytes() not in self._known}
-        return list(fresh.values())
+        fresh = {_key(flags): flags for flags in found}
+        return [flags for key, flags in fresh.items() if key not in self._known]
 
     def _append(self, flags: FlagArray) -> None:
         inside = membership(flags, self._cells.coords, self._cells.shape)[self._support]
-        self._known.add(flags.tobytes())
+        self._known.add(_key(flags))
         self._flags.append(flags)
         self._master.append(np.flatnonzero(inside))
 
@@ -260,6 +268,11 @@ class _Master:
         terms = np.count_nonzero(weights) + 4
         rounding = 2.0 * terms * EPS * math.fsum(self._target)
         return math.fsum(repaired) * (1.0 + 4 * EPS) + rounding, repaired
+
+
+def _key(flags: FlagArray) -> bytes:
+    """Return the bits of a vertex, to tell it from others."""
+    return np.packbits(flags).tobytes()
 
 
 def _sum_from_below(products: FloatArray) -> float:

@@ -131,6 +131,8 @@ def test_rows_come_in_portions(monkeypatch):
     whole = predictor.predict(cells, unseen="mean")
     monkeypatch.setattr(module, "ROWS_AT_ONCE", 3)
     assert np.array_equal(predictor.predict(cells, unseen="mean"), whole)
+    monkeypatch.setattr(module, "NUMBERS_AT_ONCE", 14)  # two rows of seven boxes
+    np.testing.assert_allclose(predictor.predict(cells, unseen="mean"), whole, rtol=1e-13)
 
 
 def test_what_was_seen_is_predicted_alike_with_and_without_strangers():

@@ -123,3 +123,13 @@ def test_packing_copies():
     before = boxes.flags()
     flags ^= 1
     np.testing.assert_array_equal(boxes.flags(), before)
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 100])
+def test_overlaps_are_the_same_in_any_blocks(monkeypatch, at_once):
+    rng = np.random.default_rng(0)
+    first, second = ((rng.uniform(size=(n, 15)) < 0.6).astype(np.uint8) for n in (70, 5))
+    one, other = pack_vertices(first, (7, 1, 7)), pack_vertices(second, (7, 1, 7))
+    whole = one.overlaps(other)
+    monkeypatch.setattr("intensor.problem.vertex.INDICES_AT_ONCE", at_once)
+    assert one.overlaps(other).tolist() == whole.tolist()

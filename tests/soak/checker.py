@@ -51,7 +51,10 @@ def check(problem, result, best: Optimum):
     )
     report = intensor.verify(result, problem.coords, problem.values, sample_weight=problem.weights)
     expect("verify", report.ok, "; ".join(report.failures))
-    expect("complete", report.complete, str(report))
+    # OPTIMAL to a tolerance that no boxes at all meet is true, and left open: it proves nothing.
+    left = {check.name for check in report.checks if check.passed is None}
+    meaningless = result.tolerance >= best.square and left == {"status"}
+    expect("complete", report.complete or meaningless, str(report))
     expect(
         "problem",
         result.model.radius == problem.radius and result.model.shape == problem.shape,

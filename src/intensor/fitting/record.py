@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from intensor.arrays import FloatArray, IndexArray, Shape
-from intensor.certificate import Verification, verify
+from intensor.certificate import Check, Verification, verify
 from intensor.data.labels import Labels
 from intensor.data.named import NamedCells, named_cells, observed_cells
 from intensor.errors import UnseenIndexError
 from intensor.fitting.path import NEARLY, RadiusPath
 from intensor.model.model import Model
-from intensor.model.predictor import Predictor
+from intensor.model.predictor import Predictor, index_counts
 from intensor.problem.vertex import mode_slices
 from intensor.problem.whole import Whole
 from intensor.solver.condensing import spread_model, spread_result
@@ -169,6 +169,9 @@ class Fit:
     ) -> Verification:
         """Recompute the certificate from the observations, by other means than the solver's.
 
+        Beside what ``intensor.verify`` checks, predictions must be made with the model of the
+        result, and indices must have been observed as often as the fit says.
+
         Parameters
         ----------
         coords
@@ -186,7 +189,9 @@ class Fit:
             coords, values, self.labels, sample_weight=sample_weight
         )
         targets = self.predictor.residual_targets(cells, numbers)
-        return verify(self.result, cells, targets, sample_weight=weights, effort=effort)
+        found = verify(self.result, cells, targets, sample_weight=weights, effort=effort)
+        own = (self._check_predictor(), self._check_counts(cells, weights))
+        return replace(found, checks=(*found.checks, *own))
 
     def _known(self, named: NamedCells, unseen: str) -> IndexArray:
         """Return the cells of a table by their indices; labels without observation lie beyond."""
@@ -204,6 +209,34 @@ class Fit:
                 )
             coords[:, mode] = np.where(strange, self.shape[mode], codes)
         return coords
+
+    def _check_predictor(self) -> Check:
+        mine, theirs = self.predictor.model, self.result.model
+        same = mine is theirs or (
+            mine.shape == theirs.shape
+            and np.array_equal(mine.weights, theirs.weights)
+            and np.array_equal(mine.vertices.words, theirs.vertices.words)
+        )
+        message = "predictions are made with the model of the result"
+        if not same:
+            message = "predictions are made with another model than that of the result"
+        return Check(name="predictor", passed=bool(same), message=message)
+
+    def _check_counts(self, cells: IndexArray, weights: FloatArray | None) -> Check:
+        """Compare how much each index was observed, up to the scale of the weights."""
+        found = index_counts(tuple(cells.T), self.shape, weights)
+        claimed = np.asarray(self.predictor.counts)
+        fits = claimed.shape == found.shape
+        if fits:
+            share = float(claimed.sum()) / float(found.sum())
+            fits = bool(np.allclose(claimed, share * found, rtol=1e-9, atol=0.0))
+        return Check(
+            name="counts",
+            passed=fits,
+            message="indices were observed as often as the fit says"
+            if fits
+            else "indices were not observed as often as the fit says",
+        )
 
     def save(self, path: Any) -> None:
         """Write the fit to a model file (``.npz``; read it back with ``intensor.load``)."""

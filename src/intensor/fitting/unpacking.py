@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import json
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -155,20 +156,22 @@ class _Entries:
         witness = header.get("witness")
         counters, seconds = _get(header, "counters", dict), _get(header, "seconds", dict)
         solver = _get(header, "solver", (int, str))
+        if isinstance(solver, str):
+            solver = _printable(header, "solver")
         return Result(
             status=Status[_word(header, "status", Status.__members__)],
-            objective=_finite(header, "objective"),
-            bound=_finite(header, "bound"),
+            objective=_square(header, "objective"),
+            bound=_square(header, "bound"),
             model=model,
             witness=None
             if witness is None
             else self._model("witness_", _get(header, "witness", dict)),
-            bound_source=_get(header, "bound_source", str),
-            tolerance=_number(header, "tolerance"),
+            bound_source=_printable(header, "bound_source"),
+            tolerance=_amount(header, "tolerance", infinite=True),
             version=solver,
             trace=self._trace(),
             counters=Counters(**{name: _count(counters, name) for name in COUNTERS}),
-            seconds=Seconds(setup=_number(seconds, "setup"), solve=_number(seconds, "solve")),
+            seconds=Seconds(setup=_amount(seconds, "setup"), solve=_amount(seconds, "solve")),
         )
 
     def _trace(self) -> tuple[Progress, ...]:
@@ -179,6 +182,12 @@ class _Entries:
             for name, kind in TRACE.items()
         }
         columns["step"] = [str(steps[step]) for step in columns["step"]]
+        for name in ("objective", "bound", "seconds"):
+            if not all(map(math.isfinite, columns[name])):
+                raise _damaged(f"trace_{name} is not all finite")
+        for name in ("phi", "pricing_gap"):  # which are infinite before the first oracle call
+            if any(map(math.isnan, columns[name])):
+                raise _damaged(f"trace_{name} has entries that are no numbers")
         return tuple(map(Progress._make, zip(*(columns[f] for f in Progress._fields), strict=True)))
 
     def _labels(self) -> Labels:
@@ -241,16 +250,16 @@ class _Entries:
         return Validation(
             metric=_get(header, "metric", str),
             folds=_count(header, "folds", least=1),
-            held_out=_number(header, "held_out"),
+            held_out=_amount(header, "held_out"),
             paths=tuple(paths),
             chosen=chosen,
             approach=tuple(
-                (_number(step, "gap"), _number(step, "error"))
+                (_amount(step, "gap"), _amount(step, "error", infinite=True))
                 for step in _get(header, "approach", list)
             ),
-            single=None if header.get("single") is None else _number(header, "single"),
-            averaged=None if header.get("averaged") is None else _number(header, "averaged"),
-            mean_error=None if header.get("mean_error") is None else _number(header, "mean_error"),
+            single=_amount_or_none(header, "single"),
+            averaged=_amount_or_none(header, "averaged"),
+            mean_error=_amount_or_none(header, "mean_error"),
         )
 
     def _path(self, place: int) -> dict[str, AnyArray]:
@@ -262,6 +271,9 @@ class _Entries:
             for name in PATH
             if name != "kriged" or not self._first
         }
+        radii = columns["radii"]
+        if not (_in_range(radii) and (radii > 0.0).all()):
+            raise _damaged(f"path_{place}_radii are not all positive and finite")
         return {**columns, "kriged": columns.get("kriged", np.zeros(length)) > 0.0}
 
     def _array(self, name: str, kind: str | None, shape: tuple[int | None, ...]) -> AnyArray:
@@ -313,11 +325,32 @@ def _number(header: Any, name: str) -> float:
     return float(found)
 
 
-def _finite(header: Any, name: str) -> float:
+def _square(header: Any, name: str) -> float:
     """Return a mean squared error, or a bound of one: the square of something in range."""
     found = _number(header, name)
-    if not abs(found) <= LARGEST**2:
+    if not 0.0 <= found <= LARGEST**2:
         raise _damaged(f"{name!r} in its header is {found}")
+    return found
+
+
+def _amount(header: Any, name: str, *, infinite: bool = False) -> float:
+    """Return a number that is not below 0, and finite unless told otherwise."""
+    found = _number(header, name)
+    if not (0.0 <= found < math.inf or (infinite and found == math.inf)):
+        raise _damaged(f"{name!r} in its header is {found}")
+    return found
+
+
+def _amount_or_none(header: Any, name: str) -> float | None:
+    """Return an error on held-out cells, infinite ones included, where there is one."""
+    return None if header.get(name) is None else _amount(header, name, infinite=True)
+
+
+def _printable(header: Any, name: str) -> str:
+    """Return a name that may be shown on a terminal."""
+    found: str = _get(header, name, str)
+    if not found.isprintable():
+        raise _damaged(f"{name!r} in its header is {found[:60]!r}")
     return found
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape, WordArray
 from intensor.data.observations import Observations
 from intensor.kernels.layout import positions
+from intensor.problem.objective import scaled_constant
 from intensor.problem.vertex import mode_offsets
 from intensor.threads import Workers
 
@@ -67,7 +68,9 @@ class PackedCells:
 
     def rescaled(self, factor: float) -> PackedCells:
         """Return the same cells in units of a radius that is ``factor`` times this one."""
-        return replace(self, targets=self.targets / factor, constant=self.constant / factor**2)
+        return replace(
+            self, targets=self.targets / factor, constant=scaled_constant(self.constant, factor**2)
+        )
 
     def sample(self, size: int, rng: np.random.Generator) -> PackedCells:
         """Return about ``size`` random cells as a problem of its own (repeats count once)."""
@@ -107,7 +110,7 @@ def pack_cells(
         counts=counts,
         extra=count_planes(counts),
         weighted=observations.shares is not None,
-        constant=observations.within / radius**2,
+        constant=scaled_constant(observations.within, radius**2),
         order=order,
     )
 

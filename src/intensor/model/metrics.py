@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from intensor.errors import ShapeError
+from intensor.errors import SettingError, ShapeError
 from intensor.model.model import Model, build_model
 
 __all__ = ["nmse"]
@@ -17,6 +17,12 @@ def nmse(model: Model, truth: Model) -> float:
     is (number of boxes)^2 x sum(shape), whatever the size of the tensor. Vertices that both
     models hold are merged first, so that equal models give exactly 0.
     """
+    for name, given in (("model", model), ("truth", truth)):
+        if not isinstance(given, Model):
+            raise SettingError(
+                f"the {name} is a {type(given).__name__}; expected a Model, such as result.model, "
+                "fit.model or planted(...).truth"
+            )
     if model.shape != truth.shape:
         raise ShapeError(f"the model has shape {model.shape}, the truth {truth.shape}")
     size = _square(truth)

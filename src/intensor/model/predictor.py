@@ -22,6 +22,8 @@ __all__ = ["UNSEEN", "Predictor", "index_counts"]
 UNSEEN = ("error", "mean")
 """What to do with an index that no observation was made of."""
 ROWS_AT_ONCE = 1 << 12
+NUMBERS_AT_ONCE = 1 << 22
+"""Rows times boxes that are averaged over at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -69,7 +71,7 @@ class Predictor:
 
     def fitted(self, coords: ArrayLike, *, unseen: str = "error") -> FloatArray:
         """Return predictions in the fitted scale, neither clipped nor transformed back."""
-        if unseen not in UNSEEN:
+        if not isinstance(unseen, str) or unseen not in UNSEEN:
             raise SettingError(f"unseen is {unseen!r}; expected 'error' or 'mean'")
         if getattr(coords, "shape", None) == (0, len(self.shape)):
             return np.empty(0)
@@ -84,8 +86,10 @@ class Predictor:
                 self._refuse(coords, given, start + int(np.argmax(strange)))
             values = fitted[part]
             values[~strange] = self._evaluate(cells[~strange])
-            if strange.any():
-                values[strange] = self._averaged(cells[strange])
+            rows = np.flatnonzero(strange)
+            for first in range(0, rows.size, self._at_once):
+                some = rows[first : first + self._at_once]
+                values[some] = self._averaged(cells[some])
         return fitted
 
     def _refuse(self, coords: ArrayLike, given: IndexArray, row: int) -> None:
@@ -120,6 +124,11 @@ class Predictor:
         places = np.where(inside, cells, 0) + mode_offsets(self.shape)[:-1]
         return np.where(inside & (self.counts[places] > 0.0), cells, -1)
 
+    @property
+    def _at_once(self) -> int:
+        """Rows of as many numbers as there are boxes that are held at a time."""
+        return min(ROWS_AT_ONCE, max(1, NUMBERS_AT_ONCE // max(1, len(self.model))))
+
     def _averaged(self, cells: IndexArray) -> FloatArray:
         """Evaluate cells with -1 for "any observed index": boxes then count in part."""
         inside = np.ones((len(cells), len(self.model)))
@@ -127,8 +136,8 @@ class Predictor:
         for mode, part in enumerate(mode_slices(self.shape)):
             observed = part.start + np.flatnonzero(self.counts[part])
             average = np.zeros(len(vertices))
-            for start in range(0, observed.size, ROWS_AT_ONCE):
-                some = observed[start : start + ROWS_AT_ONCE]
+            for start in range(0, observed.size, self._at_once):
+                some = observed[start : start + self._at_once]
                 average += self.counts[some] @ vertices.flags_at(some)
             average /= self.counts[part].sum()
             known = cells[:, mode] >= 0

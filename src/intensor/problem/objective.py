@@ -15,7 +15,12 @@ import numpy as np
 from intensor.arrays import FloatArray, inner
 from intensor.data.observations import Observations
 
-__all__ = ["Objective", "bound_from_sums", "build_objective"]
+__all__ = ["Objective", "bound_from_sums", "build_objective", "scaled_constant"]
+
+UNDERFLOW = 1e-300
+"""More than all roundings of a sum that are due to underflow: each is below 5e-324."""
+SMALLEST = 1e-290
+"""A constant below this has lost digits to underflow, and is taken to be 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,7 +67,7 @@ class Objective:
         for free. A negative A proves no more than the constant.
 
         Sums are exact (``math.fsum``); each term carries a few roundings, which the margins
-        cover.
+        cover: relative ones, and an absolute one for terms that underflow.
 
         Parameters
         ----------
@@ -119,11 +124,21 @@ def bound_from_sums(
     eps = float(np.finfo(np.float64).eps)
     constant *= 1.0 - 8.0 * eps
     slack = (7.0 + terms) * eps
-    a = cheapest - product - slack * (abs(cheapest) + size)
-    r = square / 4.0 * (1.0 + (terms - 1) * eps)
+    a = cheapest - product - slack * (abs(cheapest) + size) - UNDERFLOW
+    r = square / 4.0 * (1.0 + (terms - 1) * eps) + UNDERFLOW
     if not (a > 0.0 and 0.0 < r < math.inf):
         return constant
     return constant + a * (a / r) / 4.0 * (1.0 - 16.0 * eps)
+
+
+def scaled_constant(within: float, square: float) -> float:
+    """Return the variance within cells over the square of a radius, in units where that is 1.
+
+    It is never above the exact quotient but for a unit in the last place: where so little is left
+    that underflow would round it to something else, it is 0.
+    """
+    constant = within / square
+    return constant if constant >= SMALLEST else 0.0
 
 
 def build_objective(observations: Observations, radius: float) -> Objective:
@@ -131,6 +146,6 @@ def build_objective(observations: Observations, radius: float) -> Objective:
     return Objective(
         targets=observations.means / radius,
         weights=observations.cell_shares(),
-        constant=observations.within / radius**2,
+        constant=scaled_constant(observations.within, radius**2),
         scale=radius**2,
     )

@@ -17,6 +17,9 @@ from intensor.arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape, 
 
 __all__ = ["Vertices", "membership", "mode_offsets", "mode_slices", "pack_vertices"]
 
+INDICES_AT_ONCE = 1 << 12
+"""Indices of a mode that are unpacked into numbers at a time."""
+
 
 def mode_offsets(shape: Shape) -> IndexArray:
     """Return where each mode begins in the flags, and their length at the end."""
@@ -76,12 +79,17 @@ class Vertices:
     def overlaps(self, other: Vertices) -> FloatArray:
         """Return the (k, other.k) numbers of tensor cells that two vertices share.
 
-        The count is a product over modes, so no cell is ever visited.
+        The count is a product over modes, so no cell is ever visited. Long modes are gone through
+        in blocks.
         """
-        mine, theirs = self.flags(), other.flags()
         shared = np.ones((len(self), len(other)))
         for part in mode_slices(self.shape):
-            shared *= mine[:, part].astype(np.float64) @ theirs[:, part].astype(np.float64).T
+            common = np.zeros_like(shared)
+            for start in range(part.start, part.stop, INDICES_AT_ONCE):
+                block = np.arange(start, min(start + INDICES_AT_ONCE, part.stop))
+                mine = self.flags_at(block).astype(np.float64)
+                common += mine.T @ other.flags_at(block).astype(np.float64)
+            shared *= common
         return shared
 
     def _unpacked(self, words: WordArray) -> FlagArray:

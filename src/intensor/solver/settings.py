@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 from intensor.checks import check_at_least, check_positive, check_radius
@@ -44,8 +45,8 @@ class Settings:
     device: str = "cpu"
 
     def tolerance(self, mean_square: float) -> float:
-        """Return the gap to reach, given the mean square of the values."""
-        return max(self.tol, self.rtol * mean_square)
+        """Return the gap to reach, given the mean square of the values; it is always finite."""
+        return min(max(self.tol, self.rtol * mean_square), sys.float_info.max)
 
 
 def check_settings(

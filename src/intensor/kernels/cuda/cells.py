@@ -19,6 +19,7 @@ from intensor.kernels.cuda.lanes import lane_sums, lane_sums_runs, switch_lanes
 from intensor.kernels.cuda.observations import DeviceObservations
 from intensor.kernels.lanes import still_falling
 from intensor.kernels.packed_cells import distinct, pack_sample
+from intensor.problem.objective import scaled_constant
 from intensor.problem.vertex import mode_offsets
 from intensor.threads import Workers
 
@@ -89,7 +90,7 @@ class CudaCells:
         self._radius = radius
         self._workers = workers
         self.offsets: IndexArray = mode_offsets(data.shape)
-        self.constant = data.within / radius**2
+        self.constant = scaled_constant(data.within, radius**2)
         self._targets = data.means / radius
         self._costs = self._xp.empty(data.n_cells)
         self._largest = 0.0
@@ -329,7 +330,7 @@ class CudaCells:
         """Let the radius be ``factor`` times what it was; ``evaluate`` must follow."""
         self._radius *= factor
         self._targets /= factor
-        self.constant /= factor**2
+        self.constant = scaled_constant(self.constant, factor**2)
 
     def iterate(self) -> FloatArray:
         """Return the (u,) values of the evaluated sum, in the order of the observations."""

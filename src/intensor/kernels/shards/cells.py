@@ -16,6 +16,7 @@ from intensor.kernels.cpu_cells import CpuCells
 from intensor.kernels.descent import descend_by_mode
 from intensor.kernels.packed_cells import pack_cells, pack_sample
 from intensor.kernels.shards.shard import Exchange, Picked, State
+from intensor.problem.objective import scaled_constant
 from intensor.problem.vertex import mode_offsets
 from intensor.threads import Workers
 
@@ -118,7 +119,7 @@ class ShardedCells:
         self._radius = radius
         self._workers = workers
         self.offsets: IndexArray = mode_offsets(data.shape)
-        self.constant = data.within / radius**2
+        self.constant = scaled_constant(data.within, radius**2)
         self._state = self._at(np.zeros((int(self.offsets[-1]), 1), dtype=np.uint64), np.zeros(64))
 
     @property
@@ -204,7 +205,7 @@ class ShardedCells:
     def rescale(self, factor: float) -> None:
         """Let the radius be ``factor`` times what it was; ``evaluate`` must follow."""
         self._radius *= factor
-        self.constant /= factor**2
+        self.constant = scaled_constant(self.constant, factor**2)
 
     def iterate(self) -> FloatArray:
         """Return the (u,) values of the evaluated sum, in the order of ``host``."""
