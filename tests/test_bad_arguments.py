@@ -46,7 +46,7 @@ NUMBERS = {
     "objects": (VALUES.astype(object), errors.ValuesError, "expected real numbers"),
     "dates": (np.arange(30).astype("M8[D]"), errors.ValuesError, "expected real numbers"),
     "masked": (np.ma.array(VALUES, mask=np.arange(30) < 3), errors.ValuesError, "masked"),
-    "nothing": (None, errors.ValuesError, "shape \\(\\)"),
+    "nothing": (None, errors.ValuesError, r"shape \(\)|there are no values"),
 }
 WEIGHTS = {
     **NUMBERS,
