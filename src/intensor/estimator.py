@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from intensor._complete import fit_options
 from intensor.arrays import AnyArray, FloatArray, IndexArray
-from intensor.complete import fit_options
 from intensor.errors import CoordinateError, EmptyDataError, NegativeValueError, SettingError
 from intensor.fitting.entry import Watch, fit
 from intensor.model.predictor import UNSEEN
