@@ -14,7 +14,7 @@ SOURCE = Path(intensor.__file__).parent
 # Imports go from a stage to itself or an earlier one, never forward.
 STAGES = [
     {"arrays", "errors"},
-    {"checks", "budget", "threads", "memory"},
+    {"checks", "budget", "compiling", "kernel_files", "stopwatch", "threads", "memory"},
     {"data"},
     {"problem"},
     {"kernels"},
