@@ -28,6 +28,7 @@
     └── SolverFailedError (RuntimeError) an outside solver broke down
     IntensorWarning (UserWarning)
     ├── CheckpointWarning                a checkpoint could not be written; the run goes on
+    ├── EmptyModelWarning                a limit ended the run before its model had a box
     ├── RadiusWarning                    values above the radius cannot be reached
     └── NothingToFillWarning             complete was called on data without a missing cell
 
@@ -46,6 +47,7 @@ __all__ = [
     "DeviceError",
     "DeviceMemoryError",
     "EmptyDataError",
+    "EmptyModelWarning",
     "FileFormatError",
     "InputError",
     "IntensorError",
@@ -171,6 +173,10 @@ class IntensorWarning(UserWarning):
 
 class CheckpointWarning(IntensorWarning):
     """A checkpoint could not be written: the run goes on, and the one before is still there."""
+
+
+class EmptyModelWarning(IntensorWarning):
+    """A limit ended the run before its model had a single box: it predicts zero everywhere."""
 
 
 class RadiusWarning(IntensorWarning):
