@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -336,6 +335,8 @@ class _Fitting:
         places = range(len(scales))
         if self._client is None:
             return [walk_one(place) for place in places]
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  (not at exit)
+
         with ThreadPoolExecutor(len(scales)) as pool:
             return list(pool.map(walk_one, places))
 
