@@ -8,6 +8,7 @@ import time
 import pytest
 
 from intensor.budget import Budget, listen_for_interrupt
+from intensor.stopwatch import Stopwatch
 
 
 @pytest.fixture
@@ -135,3 +136,52 @@ def test_time_spent_before_counts(monkeypatch):
     assert budget.remaining == 6.0
     assert Budget(10.0, before=10.0).spent
     assert not Budget(before=1e9).spent
+
+
+@pytest.fixture
+def compiling(monkeypatch):
+    """Replace the stopwatch of the process by one that nobody else uses."""
+    watch = Stopwatch()
+    monkeypatch.setattr("intensor.budget.COMPILING", watch)
+    return watch
+
+
+def test_compiling_does_not_count(clock, compiling):
+    with compiling:
+        clock[0] += 50.0  # before the budget was made, which is nothing to it
+    budget = Budget(3.0, before=1.0)
+    clock[0] += 1.0
+    with compiling:
+        clock[0] += 26.0
+        assert (budget.elapsed, budget.remaining, budget.spent) == (2.0, 1.0, False)
+    assert (budget.elapsed, budget.remaining, budget.spent) == (2.0, 1.0, False)
+    clock[0] += 1.0
+    assert (budget.elapsed, budget.remaining, budget.spent) == (3.0, 0.0, True)
+
+
+def test_compiling_does_not_count_for_a_part_of_a_budget_either(clock, compiling):
+    whole = Budget(10.0)
+    part = Budget(4.0, within=whole)
+    with compiling:
+        clock[0] += 100.0
+    assert (part.remaining, whole.remaining) == (4.0, 10.0)
+    later = Budget(60.0, within=whole)
+    clock[0] += 5.0
+    assert part.spent
+    assert (later.elapsed, later.remaining, whole.remaining) == (5.0, 5.0, 5.0)
+
+
+def test_an_interrupt_ends_a_budget_while_something_is_compiled(clock, compiling):
+    budget = Budget(3.0)
+    with compiling:
+        budget.interrupted = True
+        assert budget.spent
+
+
+def test_only_limits_make_a_compilation_worth_a_warning(compiling):
+    Budget()
+    Budget(math.inf)
+    Budget(1.0, within=Budget())
+    assert not compiling.limited
+    Budget(1.0)
+    assert compiling.limited

@@ -16,7 +16,7 @@ import xarray as xr
 import intensor
 import zoo
 from intensor import errors
-from intensor.complete import complete, fit_options
+from intensor._complete import complete, fit_options
 from intensor.fitting.options import check_options
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -76,7 +76,7 @@ def test_the_certificate_holds(array):
 
 def test_parts_are_put_together(array, monkeypatch):
     whole, _ = complete(array, radius=1.0, exact="off")
-    module = importlib.import_module("intensor.complete")  # not the function of that name
+    module = importlib.import_module("intensor._complete")
     assert array.size < module.CELLS_AT_ONCE
     monkeypatch.setattr(module, "CELLS_AT_ONCE", 5)
     parts, _ = complete(array, radius=1.0, exact="off")

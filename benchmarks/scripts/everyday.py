@@ -22,7 +22,7 @@ import intensor
 from benchmarks.problems import Problem
 from benchmarks.real.tasks import check_data, load
 from benchmarks.scoring import score
-from intensor.complete import fit_options
+from intensor._complete import fit_options
 from intensor.datasets import flights
 from intensor.fitting import path as radii
 from intensor.fitting.entry import fit

@@ -11,15 +11,14 @@ True
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from intensor import errors, plots, report
+    from intensor._complete import complete
+    from intensor._planted import Planted, planted
     from intensor.certificate import Verification, verify
-    from intensor.complete import complete
     from intensor.data.labels import Labels
     from intensor.estimator import TensorCompleter
     from intensor.fitting.path import RadiusPath
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from intensor.gauge import GaugeNorm, gauge_norm
     from intensor.model.metrics import nmse
     from intensor.model.model import Box, Model
-    from intensor.planted import Planted, planted
     from intensor.solver.entry import solve
     from intensor.solver.result import Counters, Progress, Result, Seconds, Status
 
@@ -69,7 +67,7 @@ _HOMES = {
     "GaugeNorm": "gauge",
     "Labels": "data.labels",
     "Model": "model.model",
-    "Planted": "planted",
+    "Planted": "_planted",
     "Progress": "solver.result",
     "RadiusPath": "fitting.path",
     "Result": "solver.result",
@@ -78,16 +76,17 @@ _HOMES = {
     "TensorCompleter": "estimator",
     "Validation": "fitting.record",
     "Verification": "certificate",
-    "complete": "complete",
+    "complete": "_complete",
     "gauge_norm": "gauge",
     "load": "fitting.store",
     "nmse": "model.metrics",
-    "planted": "planted",
+    "planted": "_planted",
     "solve": "solver.entry",
     "verify": "certificate",
 }
 """The module of every public name that is not a module itself: Numba, SciPy and scikit-learn
-take a second to import, so that is done when one of these is first asked for."""
+take a second to import, so that is done when one of these is first asked for. No module here has
+the name of a public function: importing it would put the module in the function's place."""
 
 
 def __getattr__(name: str) -> Any:
@@ -104,16 +103,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-class _Package(ModuleType):
-    """The package: ``complete`` and ``planted`` are functions, whoever imports their modules."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        # the first import of a module sets it on its package, where the function has to be
-        if isinstance(value, ModuleType) and name in _HOMES:
-            value = getattr(value, name)
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -2,6 +2,9 @@
 
 Everything that can take long asks its budget between two pieces of work, so that a
 solve ends in good order, with its best model, whoever stops it.
+
+The clock stands still while kernels are compiled or loaded (``stopwatch``): that happens once, can
+take longer than the work itself, and would leave a short limit with nothing to show for it.
 """
 
 from __future__ import annotations
@@ -14,11 +17,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from intensor.stopwatch import COMPILING
+
 __all__ = ["Budget", "listen_for_interrupt"]
 
 
 class Budget:
-    """A wall-clock deadline and an interrupt flag.
+    """A number of seconds and an interrupt flag.
+
+    Seconds are of the wall clock, less those for which this process compiled.
 
     Parameters
     ----------
@@ -30,7 +37,7 @@ class Budget:
         Seconds that were spent earlier, in a run that this one continues: they count.
     """
 
-    __slots__ = ("_deadline", "_interrupted", "_start", "_within")
+    __slots__ = ("_compiled", "_interrupted", "_limit", "_start", "_within")
 
     def __init__(
         self,
@@ -39,8 +46,12 @@ class Budget:
         within: Budget | None = None,
         before: float = 0.0,
     ) -> None:
-        self._start = time.perf_counter() - before
-        self._deadline = math.inf if seconds is None else self._start + seconds
+        now = time.perf_counter()
+        self._start = now - before
+        self._compiled = COMPILING.seconds(now)
+        self._limit = math.inf if seconds is None else seconds
+        if self._limit < math.inf and within is None:
+            COMPILING.limited = True
         self._within = within
         self._interrupted = False
 
@@ -55,13 +66,14 @@ class Budget:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the budget was made, and those spent before."""
-        return time.perf_counter() - self._start
+        """Seconds since the budget was made, but for compiling, and those spent before."""
+        now = time.perf_counter()
+        return now - self._start - (COMPILING.seconds(now) - self._compiled)
 
     @property
     def remaining(self) -> float:
         """Seconds left, infinite without a limit and never below 0."""
-        left = max(0.0, self._deadline - time.perf_counter())
+        left = math.inf if self._limit == math.inf else max(0.0, self._limit - self.elapsed)
         return left if self._within is None else min(left, self._within.remaining)
 
     @property
@@ -69,7 +81,7 @@ class Budget:
         """Whether work must stop now: no time left, or interrupted."""
         if self._within is not None and self._within.spent:
             return True
-        return self._interrupted or time.perf_counter() >= self._deadline
+        return self._interrupted or (self._limit < math.inf and self.elapsed >= self._limit)
 
 
 @contextmanager

@@ -28,6 +28,7 @@
     └── SolverFailedError (RuntimeError) an outside solver broke down
     IntensorWarning (UserWarning)
     ├── CheckpointWarning                a checkpoint could not be written; the run goes on
+    ├── EmptyModelWarning                a limit ended the run before its model had a box
     ├── ModeWarning                      a column that nobody named as a mode can hardly be one
     ├── RadiusWarning                    values above the radius cannot be reached
     ├── RemainderWarning                 a time limit left no time for kriging
@@ -48,6 +49,7 @@ __all__ = [
     "DeviceError",
     "DeviceMemoryError",
     "EmptyDataError",
+    "EmptyModelWarning",
     "FileFormatError",
     "InputError",
     "IntensorError",
@@ -175,6 +177,10 @@ class IntensorWarning(UserWarning):
 
 class CheckpointWarning(IntensorWarning):
     """A checkpoint could not be written: the run goes on, and the one before is still there."""
+
+
+class EmptyModelWarning(IntensorWarning):
+    """A limit ended the run before its model had a single box: it predicts zero everywhere."""
 
 
 class ModeWarning(IntensorWarning):

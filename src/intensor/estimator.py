@@ -13,9 +13,9 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from intensor._complete import fit_options
 from intensor.arrays import AnyArray, FloatArray, IndexArray
 from intensor.checks import check_coords
-from intensor.complete import fit_options
 from intensor.data.labels import Labels, number_labels
 from intensor.errors import CoordinateError, EmptyDataError, NegativeValueError, SettingError
 from intensor.fitting.entry import Watch, fit

@@ -1,7 +1,8 @@
 """Blocks of cells on several threads: the kernels release the interpreter's lock.
 
 The cells are cut into blocks by their number alone, and results are added up in the order of
-the blocks, so that the answer does not depend on how many threads there are.
+the blocks, so that the answer does not depend on how many threads there are. Where no thread can
+be started, the calling one does all the work, with the same answer.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager
 from functools import cache
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, Self
 
-__all__ = ["Workers", "blocks_of", "evenly", "one_blas_thread"]
+__all__ = ["Pool", "Workers", "blocks_of", "evenly", "one_blas_thread"]
 
 BLOCK = 1 << 15
 """Cells below which a block is not worth a thread."""
@@ -52,6 +54,77 @@ def evenly(first: int, last: int, count: int) -> list[int]:
     return [first + (last - first) * piece // count for piece in range(count + 1)]
 
 
+Task = tuple["Future[Any]", Callable[..., Any], tuple[Any, ...]]
+
+
+class Pool:
+    """Threads that calls can be handed over to.
+
+    Other than ``ThreadPoolExecutor``, it works to the very end of a process: in threads that
+    outlive the main one and in exit handlers. It also works in a fork, whose parent's threads are
+    gone, and where the system has no thread left to give.
+
+    Parameters
+    ----------
+    threads
+        How many there may be; they are started as calls come in.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._most = threads
+        self._tasks: SimpleQueue[Task | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._process = os.getpid()
+
+    def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Have a thread make a call; without threads, make it here and now."""
+        if self._process != os.getpid():
+            self._tasks, self._threads, self._process = SimpleQueue(), [], os.getpid()
+        future: Future[Any] = Future()
+        self._tasks.put((future, work, arguments))
+        if len(self._threads) < self._most:
+            self._start_one()
+        if not self._threads:
+            self._tasks.put(None)
+            _serve(self._tasks)
+        return future
+
+    def close(self) -> None:
+        """Let the threads go, once all calls have been made."""
+        if self._process == os.getpid():
+            for _ in self._threads:
+                self._tasks.put(None)
+            for thread in self._threads:
+                thread.join()
+        self._threads = []
+
+    def _start_one(self) -> None:
+        # Nobody waits for a daemon at the end of the process: a pool may be left open.
+        thread = threading.Thread(target=_serve, args=(self._tasks,), daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # too late in the life of the process, or too many of them
+            return
+        self._threads.append(thread)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+
+def _serve(tasks: SimpleQueue[Task | None]) -> None:
+    """Make the calls that come in, up to a None."""
+    while (task := tasks.get()) is not None:
+        future, work, arguments = task
+        try:
+            future.set_result(work(*arguments))
+        except BaseException as error:
+            future.set_exception(error)
+        del task, future, work, arguments  # or they would be kept until the next call
+
+
 class Workers:
     """Runs independent pieces of work, on threads when there are several.
 
@@ -63,7 +136,7 @@ class Workers:
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = _available_cores() if threads is None else threads
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: Pool | None = None
 
     def run(self, work: Callable[[int], None], count: int) -> None:
         """Call ``work(0)`` ... ``work(count - 1)`` and wait for all of them."""
@@ -72,7 +145,7 @@ class Workers:
                 work(piece)
             return
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.threads - 1)
+            self._pool = Pool(self.threads - 1)
         pieces, lock = iter(range(count)), threading.Lock()
 
         def take_turns() -> None:
@@ -95,7 +168,7 @@ class Workers:
     def close(self) -> None:
         """Let the threads go."""
         if self._pool is not None:
-            self._pool.shutdown()
+            self._pool.close()
             self._pool = None
 
 
@@ -107,9 +180,13 @@ class _OneBlasThread:
     """
 
     def __init__(self) -> None:
+        self._limit: Any = None
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin anew, in a fork: the thread that holds the lock, or asked for this, is gone."""
         self._lock = threading.Lock()
         self._users = 0
-        self._limit: Any = None
 
     def __enter__(self) -> None:
         with self._lock:
@@ -127,6 +204,8 @@ class _OneBlasThread:
 
 
 _ONE_BLAS_THREAD = _OneBlasThread()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_ONE_BLAS_THREAD.renew)
 
 
 def one_blas_thread() -> AbstractContextManager[None]:

@@ -45,7 +45,7 @@ def test_no_package_is_imported_to_find_out():
     code = """
 import sys
 import numpy as np
-from intensor.complete import complete
+from intensor import complete
 complete(np.array([1.0, np.nan]), radius=1.0, exact="off")
 packages = ("pandas", "polars", "pyarrow", "xarray", "sklearn", "narwhals")
 print([name for name in packages if name in sys.modules])

@@ -6,8 +6,7 @@ import scipy.sparse as sp
 import sparse
 
 import intensor
-from intensor import errors
-from intensor.complete import complete
+from intensor import complete, errors
 
 QUICK = {"radius": 1.0, "exact": "off"}
 

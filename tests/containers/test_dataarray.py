@@ -6,8 +6,7 @@ import pytest
 import sparse
 import xarray as xr
 
-from intensor import errors
-from intensor.complete import complete
+from intensor import complete, errors
 
 QUICK = {"radius": 9.0, "exact": "off"}
 

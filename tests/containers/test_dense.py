@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import intensor
-from intensor import errors
-from intensor.complete import complete
+from intensor import complete, errors
 from intensor.containers.base import open_container
 from intensor.containers.dense import DenseContainer
 

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import intensor
-from intensor import errors
-from intensor.complete import complete
+from intensor import complete, errors
 from intensor.containers.base import MOST_CELLS, open_container
 from intensor.containers.frames import predict_frame
 

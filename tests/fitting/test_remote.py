@@ -1,5 +1,6 @@
 """Folds on a Dask cluster: the same path, several radii at a time, and workers that die."""
 
+import itertools
 import os
 import signal
 import threading
@@ -150,6 +151,36 @@ def test_steps_that_never_succeed_end(client, monkeypatch):
     monkeypatch.setattr(client, "gather", broken)
     with pytest.raises(WorkerLostError, match="at a step of the validation"):
         walked(client)
+
+
+def test_a_client_that_is_closed_in_the_middle_is_told_of():
+    with cluster(1) as there, distributed.Client(there) as client:
+
+        def close(word, progress):
+            client.close()
+            return True
+
+        with pytest.raises(ClusterError, match="the client is closed: someone closed it"):
+            walked(client, watch=close)
+
+
+def test_compiling_on_a_worker_does_not_count_here(client, monkeypatch):
+    class Ticking:
+        """A stopwatch by which every step compiles for a second."""
+
+        ticks = itertools.count()
+
+        def seconds(self):
+            return float(next(self.ticks))
+
+        def add(self, start, seconds):
+            added.append(seconds)
+
+    added = []
+    monkeypatch.setattr(remote, "COMPILING", Ticking())
+    walked(client)
+    assert added
+    assert all(seconds >= 1.0 for seconds in added)
 
 
 def test_no_workers():

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from intensor import errors
+from intensor import errors, planted
 from intensor.model.metrics import nmse
 from intensor.model.model import build_model
-from intensor.planted import planted
 
 
 def random_model(shape, seed, count=8):

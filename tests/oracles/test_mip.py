@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -316,6 +317,61 @@ def test_a_spent_budget_or_a_good_incumbent_needs_no_solver():
         oracle.minimise(costs, incumbent=known)
 
 
+class Nth(Watch):
+    """Stops a solver at a question of some number, wherever in its work that comes."""
+
+    def __init__(self, number):
+        super().__init__(None, Budget(60.0), scale=1.0, margin=0.0, value=0.0, bound=-np.inf)
+        self.left = number
+
+    def says_stop(self, look=None):
+        if look is not None:
+            assert look()[1] <= look()[0], "numbers can be read wherever it asks"
+        self.left -= 1
+        return self.left < 0
+
+
+def test_a_solver_can_be_stopped_at_any_question(solver):
+    # SCIP finds vertices between presolving and the search too, where it cannot be interrupted.
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        observations = random_cells(rng, (2, 5), 8)
+        costs = rng.normal(size=8)
+        costs /= np.abs(costs).max()
+        rows = formulate(observations, costs)
+        margin = error_margin(rows, solver.tolerance)
+        incumbent = rng.integers(0, 2, size=7).astype(np.uint8)
+        for number in range(7):
+            reply = solver.minimise(rows, watch=Nth(number), incumbent=incumbent)
+            assert reply.bound - margin <= least_cost(costs, observations)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e-9, 1e-4])
+def test_a_solver_without_time_answers_what_it_has(solver, seconds):
+    rng = np.random.default_rng(18)
+    observations = random_cells(rng, (3, 3, 3), 24)
+    costs = rng.normal(size=24)
+    rows = formulate(observations, costs / np.abs(costs).max())
+    for incumbent in (None, np.ones(9, dtype=np.uint8)):
+        watch = Watch(None, Budget(seconds), scale=1.0, margin=0.0, value=0.0, bound=-np.inf)
+        reply = solver.minimise(rows, watch=watch, incumbent=incumbent)
+        assert reply.bound * np.abs(costs).max() <= least_cost(costs, observations) + 1e-6
+        assert reply.theta is None or reply.theta.shape == (9,)
+
+
+def test_solvers_work_on_several_threads_at_once(solver):
+    rng = np.random.default_rng(19)
+    observations = random_cells(rng, (4, 4, 3), 30)
+    calls = rng.normal(size=(6, 30))
+    alone = [MipOracle(observations, solver).minimise(costs).value for costs in calls]
+    with ThreadPoolExecutor(3) as pool:
+        together = pool.map(
+            lambda costs: MipOracle(observations, mip_solver(solver.name)).minimise(costs).value,
+            calls,
+        )
+        assert list(together) == alone
+
+
 # --- Ctrl-C
 
 
@@ -348,6 +404,23 @@ def test_ctrl_c_without_a_listener_is_a_keyboard_interrupt(solver):
     timer.join()
     assert signal.getsignal(signal.SIGINT) is handler
     assert_consistent(oracle.minimise(costs, budget=Budget(0.1)), costs, observations)
+
+
+def test_scip_says_what_broke_it_down(monkeypatch):
+    pyscipopt = pytest.importorskip("pyscipopt")
+
+    class Broken(pyscipopt.Model):
+        def optimizeNogil(self):  # noqa: N802
+            raise ZeroDivisionError("what happened")
+
+        def freeProb(self, *arguments):  # noqa: N802
+            raise RuntimeError("not at this stage")
+
+    solver = mip_solver("scip")
+    monkeypatch.setattr(pyscipopt, "Model", Broken)
+    observations, costs = small_problem()
+    with pytest.raises(SolverFailedError, match="what happened"):
+        MipOracle(observations, solver).minimise(costs)
 
 
 def test_ctrl_c_that_gurobi_keeps_to_itself_counts():

@@ -275,6 +275,7 @@ def test_the_callback_can_stop():
     assert intensor.verify(result, data.coords, data.values).ok
 
 
+@pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")
 @pytest.mark.parametrize("most", [0, 1, 2, 9])
 def test_the_iteration_limit_is_kept(most):
     data = zoo.noisy((8, 8, 8), 300, rep=0)

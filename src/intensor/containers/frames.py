@@ -222,7 +222,7 @@ def predict_frame(fit: Fit, frame: Any, *, unseen: str = "error") -> Any:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from intensor.complete import complete
+    >>> from intensor import complete
     >>> from intensor.containers.frames import predict_frame
     >>> known = pa.table({"shop": ["a", "a", "b"], "day": [1, 2, 1], "value": [2.0, 2.0, None]})
     >>> _, fit = complete(known, radius=2.0)

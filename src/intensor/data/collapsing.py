@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from intensor.arrays import AnyArray, FloatArray, IndexArray
+from intensor.compiling import njit
 from intensor.threads import Workers, blocks_of
 
 __all__ = ["Collapsed", "collapse", "order_repeats"]

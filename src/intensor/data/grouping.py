@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from intensor.arrays import AnyArray, IndexArray, Shape
+from intensor.compiling import njit
 from intensor.threads import Workers, blocks_of
 
 __all__ = ["Groups", "group_rows"]

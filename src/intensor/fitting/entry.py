@@ -6,7 +6,6 @@ import contextlib
 import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -376,6 +375,8 @@ class _Fitting:
                     break
                 found.append(walk_one(place))
             return found
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  (not at exit)
+
         with ThreadPoolExecutor(len(scales)) as pool:
             return list(pool.map(walk_one, places))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,16 +21,23 @@ from distributed import Client, wait
 
 from intensor.budget import Budget
 from intensor.data.tree import Branch, Tree
-from intensor.errors import WorkerLostError
+from intensor.errors import ClusterError, WorkerLostError
 from intensor.fitting.fold import Fold, Step, capture_step, remainder_of, restore_step
 from intensor.fitting.folds import step_name, word_for
 from intensor.fitting.journal import NO_NOTES, Notes
 from intensor.fitting.options import Options, Scale
 from intensor.fitting.preparation import prepare
 from intensor.fitting.samples import Samples
-from intensor.kernels.shards.distributed import ATTEMPTS, LOST, check_workers
+from intensor.kernels.shards.distributed import (
+    ATTEMPTS,
+    LOST,
+    PATIENCE,
+    check_workers,
+    cluster_errors,
+)
 from intensor.model.model import Model
 from intensor.solver.result import Progress
+from intensor.stopwatch import COMPILING
 
 __all__ = ["RemoteFolds"]
 
@@ -148,8 +156,9 @@ class RemoteFolds:
     def close(self) -> None:
         """Let the workers forget their engines."""
         try:
-            self._client.run(_forget, self._names, on_error="ignore")
-        except (*LOST, ValueError):  # no worker is left that could remember
+            with cluster_errors(self._client):
+                self._client.run(_forget, self._names, on_error="ignore")
+        except (*LOST, ClusterError, ValueError):  # no worker is left that could remember
             pass
 
     def _recall(self, most: int) -> list[list[Step]]:
@@ -190,6 +199,7 @@ class RemoteFolds:
     def _take(self, calls: Sequence[tuple[Track, Call]], budget: Budget) -> list[Step]:
         """Let every track take a step."""
         seconds = budget.remaining
+        start = time.perf_counter()
 
         def submit() -> list[Any]:
             return [
@@ -207,38 +217,44 @@ class RemoteFolds:
                 for track, call in calls
             ]
 
-        answers: list[tuple[Step, Tree | None]] = self._try_all(submit, budget)
-        for (track, call), (_, where) in zip(calls, answers, strict=True):
+        answers: list[tuple[Step, Tree | None, float]] = self._try_all(submit, budget)
+        COMPILING.add(start, max((compiled for _, _, compiled in answers), default=0.0))
+        for (track, call), (_, where, _) in zip(calls, answers, strict=True):
             track.done.append(call)
             track.where = where
-        steps = [replace(step, seconds=budget.elapsed) for step, _ in answers]
+        steps = [replace(step, seconds=budget.elapsed) for step, _, _ in answers]
         if self._notes.active and not any(step.cut for step in steps):
             self._note(steps, budget.elapsed)
         self._taken += len(steps) // len(self._specs)
         return steps
 
     def _try_all(self, submit: Callable[[], list[Any]], budget: Budget) -> list[Any]:
-        """Run tasks, again when workers are lost; on Ctrl-C, wait for what is under way."""
+        """Run tasks, again when workers are lost."""
         problem: BaseException | None = None
         for _ in range(ATTEMPTS):
-            check_workers(self._client)
+            check_workers(self._client, patience=PATIENCE)
             try:
-                futures = submit()
-                while True:
-                    try:
-                        wait(futures, timeout=POLL)
-                        break
-                    except TimeoutError:
-                        if budget.interrupted:
-                            self._client.run(_stop, self._names, on_error="ignore")
-                return list(self._client.gather(futures))
+                with cluster_errors(self._client):
+                    if problem is not None:
+                        self._sent = self._send()
+                    return self._run(submit(), budget)
             except LOST as lost:
                 problem = lost
-                self._sent = self._send()
         raise WorkerLostError(
             f"workers were lost in each of {ATTEMPTS} attempts at a step of the validation; the "
             f"last one said: {problem!r}"
         ) from problem
+
+    def _run(self, futures: list[Any], budget: Budget) -> list[Any]:
+        """Return the results of tasks; on Ctrl-C, have what is under way end with what it has."""
+        while True:
+            try:
+                wait(futures, timeout=POLL)
+                break
+            except TimeoutError:
+                if budget.interrupted:
+                    self._client.run(_stop, self._names, on_error="ignore")
+        return list(self._client.gather(futures))
 
     def _send(self) -> list[Any]:
         sent: list[Any] = self._client.scatter(self._specs, hash=False)
@@ -278,11 +294,13 @@ def _step(
     seconds: float,
     where: Tree | None,
     noted: bool,
-) -> tuple[Step, Tree | None]:
+) -> tuple[Step, Tree | None, float]:
     """Take a step, from where this worker is, from where the fold was, or from the beginning.
 
-    Where the fold is after it is returned too, if that is to be noted.
+    Where the fold is after it is returned too, if that is to be noted, and for how many seconds
+    this worker compiled meanwhile.
     """
+    before_compiling = COMPILING.seconds()
     with _lock:
         walker = _walkers.pop(name, None)
     if walker is None or tuple(walker.done) != before:
@@ -298,7 +316,8 @@ def _step(
     with _lock:
         _walkers[name] = walker
     step = _do(walker, call)
-    return step, walker.fold.capture() if noted else None
+    where = walker.fold.capture() if noted else None
+    return step, where, COMPILING.seconds() - before_compiling
 
 
 def _do(walker: _Walker, call: Call) -> Step:

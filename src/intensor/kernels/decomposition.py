@@ -26,9 +26,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from intensor.arrays import AnyArray, FlagArray, IndexArray, WordArray
+from intensor.compiling import njit
 
 __all__ = [
     "FREE",

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from intensor.arrays import AnyArray, FlagArray, FloatArray, IndexArray, WordArray
+from intensor.compiling import njit
 from intensor.kernels import bits
 
 __all__ = [

@@ -19,9 +19,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from intensor.arrays import AnyArray, FlagArray, IndexArray, WordArray
+from intensor.compiling import njit
 from intensor.kernels.decomposition import (
     FREE,
     add_table,

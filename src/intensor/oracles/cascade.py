@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numba.core.event import install_timer
 
 from intensor.arrays import FlagArray, FloatArray
 from intensor.budget import Budget
@@ -39,8 +38,6 @@ PATIENCE = 60.0
 """Seconds that "auto" lets a call be expected to take when the solve has no time limit."""
 ALLOWANCE = 10.0
 """How many times the expected time "auto" lets a call take, with as many seconds on top."""
-COMPILED = 0.1
-"""Share of the allowed time that compiling must have taken for a call to be made again."""
 
 
 class NoSearch:
@@ -71,9 +68,6 @@ class NoSearch:
 class Limited:
     """Gives every call of an oracle at most some seconds; its bound is then what it has by then.
 
-    Compiling the search, which happens once, can take longer than that. A call that was cut off
-    after its kernels had to be compiled is made again.
-
     Parameters
     ----------
     oracle
@@ -95,14 +89,8 @@ class Limited:
         budget: Budget | None = None,
     ) -> Answer:
         """Pass the call on with a shorter budget."""
-        compiled: list[float] = []
         shorter = Budget(self._seconds, within=budget)
-        with install_timer("numba:compile", compiled.append):
-            answer = self._oracle.minimise(costs, goal=goal, incumbent=incumbent, budget=shorter)
-        if shorter.spent and sum(compiled) > COMPILED * self._seconds:
-            shorter = Budget(self._seconds, within=budget)
-            answer = self._oracle.minimise(costs, goal=goal, incumbent=incumbent, budget=shorter)
-        return answer
+        return self._oracle.minimise(costs, goal=goal, incumbent=incumbent, budget=shorter)
 
 
 def exact_choices() -> tuple[str, ...]:

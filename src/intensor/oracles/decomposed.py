@@ -11,7 +11,7 @@ import logging
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +28,7 @@ from intensor.oracles.fixed_point import FixedPoint, to_integers, unit_of
 from intensor.oracles.plan import Plan
 from intensor.oracles.trivial import sum_of_negative, trivial_answer, vertex_cost
 from intensor.problem.vertex import membership
-from intensor.threads import Workers
+from intensor.threads import Pool, Workers
 
 __all__ = ["DecomposedOracle", "Found", "Hunt"]
 
@@ -76,7 +76,7 @@ class Hunt:
     room: int
     good_enough: Callable[[int, int], bool]
     budget: Budget
-    pool: ThreadPoolExecutor
+    pool: Pool
     stop: FlagArray
     found: list[Found]
     lowest: int = NOWHERE
@@ -107,12 +107,16 @@ class Hunt:
 
     def run(self, work: Callable[[int], None], count: int) -> None:
         """Call ``work(0)`` ... ``work(count - 1)`` on threads, watching the budget."""
-        running = {self.pool.submit(work, piece) for piece in range(count)}
+        running = set()
         try:
+            for piece in range(count):
+                running.add(self.pool.submit(work, piece))
+                if self.budget.spent:
+                    self.stop[0] = 1
             while running:
                 done, running = wait(running, POLL, return_when=FIRST_COMPLETED)
-                for piece in done:
-                    piece.result()
+                for ended in done:
+                    ended.result()
                 if self.budget.spent:
                     self.stop[0] = 1
         finally:
@@ -226,7 +230,7 @@ class DecomposedOracle(ABC):
         aim = goal if wants_pool else None
         fixed = _fixed_point(costs, room=0.0 if aim is None else aim.phi)
         hunt = Hunt(
-            pool=ThreadPoolExecutor(self._threads),
+            pool=Pool(self._threads),
             costs=parts.dense(fixed.numbers),
             plan=plan,
             target=_cost(start, fixed, cells) if aim is None else fixed.down(aim.product - aim.phi),

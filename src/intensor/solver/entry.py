@@ -18,7 +18,7 @@ from intensor.solver.checkpoint import EVERY, CheckpointFile, Keeper, Snapshots,
 from intensor.solver.condensing import spread_result
 from intensor.solver.fingerprint import fingerprint
 from intensor.solver.loop import KEEPS_NOTHING, Callback, run
-from intensor.solver.result import Result
+from intensor.solver.result import Result, warn_if_empty
 from intensor.solver.settings import Settings, check_settings
 from intensor.solver.sources import collect
 from intensor.solver.variants import find_version
@@ -78,7 +78,8 @@ def solve(
     tol, rtol
         Stop when the proven gap is at most ``max(tol, rtol * mean(values**2))``.
     max_iterations, time_limit
-        Stop after so many iterations or seconds, with what has been reached.
+        Stop after so many iterations or seconds, with what has been reached. The time in which
+        kernels are compiled, once per machine, or loaded, once per process, does not count.
     seed
         Of the random starts; the same seed gives the same result.
     threads
@@ -202,6 +203,7 @@ def solve(
             callback=callback,
             keeper=keeper,
         )
+    warn_if_empty(result)
     return result if whole is None else spread_result(result, whole)
 
 

@@ -8,9 +8,9 @@ From good weights a few hundred steps take nearly all of the gain.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from intensor.arrays import FloatArray
+from intensor.compiling import njit
 
 __all__ = ["exchange"]
 

@@ -18,9 +18,9 @@ nearly always enough; the factor is computed anew when it is not.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from intensor.arrays import FlagArray, FloatArray, IndexArray
+from intensor.compiling import njit
 from intensor.data.tree import Branch, Tree
 from intensor.solver.exchange import exchange
 from intensor.threads import one_blas_thread

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import enum
+import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from intensor.errors import EmptyModelWarning
 from intensor.model.model import Model
 
-__all__ = ["Counters", "Progress", "Result", "Seconds", "Status"]
+__all__ = ["Counters", "Progress", "Result", "Seconds", "Status", "warn_if_empty"]
 
 
 class Status(enum.Enum):
@@ -48,7 +50,7 @@ class Progress(NamedTuple):
     pricing_gap: float
     """What the best vertex of the last oracle call gained: an estimate of the gap, no proof."""
     seconds: float
-    """Since the solve began, set-up included."""
+    """Since the solve began, set-up included, but for the time in which kernels were compiled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +66,7 @@ class Counters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seconds:
-    """Wall-clock time of a solve."""
+    """Wall-clock time of a solve, but for that in which kernels were compiled or loaded."""
 
     setup: float
     solve: float
@@ -122,3 +124,16 @@ class Result:
             f"<Result {self.status}: objective {self.objective:.6g}, bound {self.bound:.6g}, "
             f"gap {self.gap:.3g}, {len(self.model)} boxes, {self.seconds.total:.3g} s>"
         )
+
+
+def warn_if_empty(result: Result, stacklevel: int = 3) -> None:
+    """Warn of a model without a box, if it was a limit that left it so."""
+    if len(result.model) or result.status not in (Status.TIME_LIMIT, Status.ITERATION_LIMIT):
+        return
+    limit = "time_limit" if result.status is Status.TIME_LIMIT else "max_iterations"
+    warnings.warn(
+        f"the run ended ({result.status}) before its model had a single box, so that it predicts "
+        f"zero everywhere; raise {limit}, or give fewer observations",
+        EmptyModelWarning,
+        stacklevel=stacklevel,
+    )

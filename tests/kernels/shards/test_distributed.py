@@ -1,7 +1,9 @@
 """Shards on a Dask cluster: the same answers, little traffic, and workers that die."""
 
+import asyncio
 import os
 import signal
+import time
 import warnings
 
 import numpy as np
@@ -17,6 +19,7 @@ from intensor.errors import (
     SettingError,
     WorkerLostError,
 )
+from intensor.stopwatch import Stopwatch
 
 distributed = pytest.importorskip("distributed")
 shards_there = pytest.importorskip("intensor.kernels.shards.distributed")
@@ -188,3 +191,127 @@ def test_values_above_the_radius_are_warned_of(two, tmp_path, values, client_the
         intensor.solve(tmp_path, "value", radius=0.6, **words)
     with pytest.warns(RadiusWarning, match=r"values above the radius 0.45 \(largest 0.5\)"):
         intensor.solve(tmp_path, "value", radius=0.45, **words)
+
+
+def test_workers_that_are_started_again_are_waited_for(monkeypatch):
+    data = intensor.planted((6, 5, 4), 100, noise=0.1)
+    here = intensor.solve(data.coords, data.values, **FEW)
+
+    def lose_all(progress):
+        if progress.iteration == 2:
+            there.scale(0)
+            there.sync(there._correct_state)
+            assert client.nthreads() == {}
+            there.scale(1)  # which takes a moment
+
+    with cluster(1) as there, distributed.Client(there) as client:
+        found = intensor.solve(data.coords, data.values, client=client, callback=lose_all, **FEW)
+        check(found, here)
+        monkeypatch.setattr(shards_there, "PATIENCE", 0.1)
+        with pytest.raises(ClusterError, match="no workers"):
+            intensor.solve(
+                data.coords,
+                data.values,
+                client=client,
+                callback=lambda progress: there.scale(0),
+                **FEW,
+            )
+
+
+# --- clients that go away
+
+
+def ends(how, there, client):
+    """End something that a solve needs."""
+    {"client": client.close, "cluster": there.close, "scheduler": client.shutdown}[how]()
+
+
+@pytest.mark.parametrize("how", ["client", "cluster", "scheduler"])
+def test_a_client_that_is_closed_in_the_middle_is_told_of(how):
+    data = intensor.planted((6, 5, 4), 100, noise=0.1)
+
+    def close(progress):
+        if progress.iteration == 2:
+            ends(how, there, client)
+
+    with cluster(1) as there, distributed.Client(there) as client:
+        said = pytest.raises(ClusterError, match="the client is closed: someone closed it")
+        with said:
+            intensor.solve(data.coords, data.values, client=client, callback=close, **FEW)
+        with said:
+            intensor.solve(data.coords, data.values, client=client, **FEW)
+
+
+def test_a_client_closed_by_another_thread_in_mid_round_is_told_of():
+    with cluster(1) as there, distributed.Client(there) as client:
+
+        def submit():
+            client.close()
+            raise AttributeError("'NoneType' object has no attribute 'send'")
+
+        shards = shards_there.DaskShards(client, [], ())
+        with pytest.raises(ClusterError, match="someone closed it") as caught:
+            shards._gather(submit)
+    assert isinstance(caught.value.__cause__, AttributeError)
+
+
+def test_errors_of_tasks_stay_what_they_are(two):
+    with pytest.raises(ZeroDivisionError), shards_there.cluster_errors(two):
+        two.submit(lambda: 1 / 0).result()
+
+
+def test_a_scheduler_that_does_not_answer_is_told_of(two, monkeypatch):
+    def fail(*unused):
+        raise shards_there.CommClosedError("connection reset")
+
+    monkeypatch.setattr(two, "nthreads", fail)
+    with pytest.raises(ClusterError, match="scheduler of the client does not answer") as caught:
+        intensor.solve([[0, 0]], [1.0], radius=1.0, client=two)
+    assert "connection reset" in str(caught.value)
+
+
+def test_workers_lost_while_observations_are_spread_are_told_of(two, monkeypatch):
+    def fail(*unused, **words):
+        raise distributed.KilledWorker("task", "worker", 3)
+
+    monkeypatch.setattr(two, "gather", fail)
+    with pytest.raises(WorkerLostError, match="while observations were spread"):
+        intensor.solve([[0, 0]], [1.0], radius=1.0, client=two)
+
+
+def test_other_things_than_clients_are_refused(two):
+    with pytest.raises(SettingError, match=r"of type str; expected a distributed\.Client"):
+        intensor.solve([[0, 0]], [1.0], radius=1.0, client=two.scheduler.address)
+
+    async def solve_there():
+        async with distributed.Client(two.scheduler.address, asynchronous=True) as client:
+            intensor.solve([[0, 0]], [1.0], radius=1.0, client=client)
+
+    with pytest.raises(SettingError, match="client is asynchronous"):
+        asyncio.run(solve_there())
+
+
+def test_compiling_on_a_worker_does_not_count_here(two, monkeypatch):
+    watch = Stopwatch()
+    monkeypatch.setattr(shards_there, "COMPILING", watch)
+    shards = shards_there.DaskShards(two, [], ())
+    monkeypatch.setattr(shards, "_gather", lambda submit: time.sleep(0.1) or [("answer", 0.06)])
+    assert shards.ask("evaluate") == ["answer"]
+    assert watch.seconds() == pytest.approx(0.06)
+
+
+def test_workers_say_for_how_long_they_compiled(monkeypatch):
+    watch = Stopwatch()
+    monkeypatch.setattr(shards_there, "COMPILING", watch)
+
+    class Busy:
+        """A shard whose kernel is compiled for a while."""
+
+        def evaluate(self, number, *, workers):
+            with watch:
+                time.sleep(0.02)
+            return number
+
+    answer, seconds = shards_there._ask(Busy(), "evaluate", (7,), {})
+    assert answer == 7
+    assert seconds >= 0.02

@@ -7,12 +7,15 @@ add to are of integers: the same data gives the same bits, whatever the device.
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 from typing import Any
 
 import numba.cuda
 import numpy as np
 
 from intensor.arrays import AnyArray, FloatArray, WordArray
+from intensor.compiling import announce_device, listen
 from intensor.kernels.cuda.device import simulated
 
 cuda: Any = numba.cuda
@@ -37,6 +40,13 @@ LOW_HALF = np.uint64(2**32 - 1)
 HALF = np.uint64(32)
 NONE = np.uint64(0)
 ALL = np.uint64(2**64 - 1)
+
+with contextlib.suppress(ImportError, ValueError):  # of versions that do not report it
+    listen(
+        importlib.import_module("numba.cuda.core.event"),
+        "numba-cuda:compiler_lock",
+        announce_device,
+    )
 
 
 def grid_of(n_cells: int) -> int:

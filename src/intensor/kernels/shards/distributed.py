@@ -7,7 +7,9 @@ tasks that the scheduler can run again, so a lost worker costs time and nothing 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,29 +17,54 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from dask.sizeof import sizeof
 from distributed import CancelledError, Client, KilledWorker
+from distributed.comm.core import CommClosedError
 
 from intensor.arrays import FloatArray, IndexArray, Shape
 from intensor.data.formats.dataset import Batch, Dataset
 from intensor.data.observations import Observations
-from intensor.errors import ClusterError, EmptyDataError, WorkerLostError
+from intensor.errors import (
+    ClusterError,
+    EmptyDataError,
+    IntensorError,
+    SettingError,
+    WorkerLostError,
+)
 from intensor.kernels.layout import position_type
 from intensor.kernels.opening import wants_device
 from intensor.kernels.shards.cells import ShardedObservations
 from intensor.kernels.shards.partition import Totals, bucket_of, collapse
 from intensor.kernels.shards.shard import Picked, Shard, make_shard
+from intensor.stopwatch import COMPILING
 from intensor.threads import Workers
 
 if TYPE_CHECKING:
     from intensor.kernels.cuda.shard import DeviceShard
 
-__all__ = ["ATTEMPTS", "LOST", "DaskShards", "check_workers", "observe_on_workers", "spread_cells"]
+__all__ = [
+    "ATTEMPTS",
+    "LOST",
+    "PATIENCE",
+    "DaskShards",
+    "check_workers",
+    "cluster_errors",
+    "is_open",
+    "observe_on_workers",
+    "spread_cells",
+]
 
 ATTEMPTS = 4
 """How often a round is tried when workers are lost in the middle of it."""
+PATIENCE = 20.0
+"""Seconds to wait for workers that are started again when all were lost in the middle of things."""
 LOST = (CancelledError, KilledWorker, TimeoutError, OSError)
 """What a round raises when something it needs is gone."""
 GONE = ("cancelled", "lost", "error")
 """States of a future that will never have a result."""
+
+CLOSED = (
+    "the client is closed: someone closed it, or its scheduler ended; keep both until the work is "
+    "done, and start it again with a new client"
+)
 
 Piece = tuple[IndexArray, FloatArray]
 
@@ -78,6 +105,7 @@ class DaskShards:
     def ask(self, what: str, *arguments: Any, **words: Any) -> list[Any]:
         """Return what a method of ``Shard`` says, for each of them in order."""
         self.rounds += 1
+        start = time.perf_counter()
 
         def submit() -> list[Any]:
             return [
@@ -85,7 +113,9 @@ class DaskShards:
                 for shard in self._shards
             ]
 
-        return self._gather(submit)
+        answers = self._gather(submit)
+        COMPILING.add(start, max((seconds for _, seconds in answers), default=0.0))
+        return [answer for answer, _ in answers]
 
     def pick(self, places: list[IndexArray]) -> list[Picked]:
         """Return some cells of each."""
@@ -102,11 +132,12 @@ class DaskShards:
         """Run a round, again when workers are lost, and return its results in order."""
         problem: BaseException | None = None
         for _ in range(ATTEMPTS):
-            check_workers(self._client)
+            check_workers(self._client, patience=PATIENCE)
             try:
-                if any(shard.status in GONE for shard in self._shards):
-                    self._shards = self._loaded_again()
-                return list(self._client.gather(submit()))
+                with cluster_errors(self._client):
+                    if any(shard.status in GONE for shard in self._shards):
+                        self._shards = self._loaded_again()
+                    return list(self._client.gather(submit()))
             except LOST as lost:
                 problem = lost
         raise WorkerLostError(
@@ -145,6 +176,18 @@ def observe_on_workers(
     device
         Where workers sum over their cells (see ``solve``).
     """
+    with _loading(client):
+        return _observe(client, source, shape, value, allow_negative, device)
+
+
+def _observe(
+    client: Client,
+    source: Dataset | Any,
+    shape: Shape | None,
+    value: str | None,
+    allow_negative: bool,
+    device: str,
+) -> ShardedObservations:
     n_shards = check_workers(client)
     if isinstance(source, Dataset):
         pieces = [
@@ -196,9 +239,11 @@ def spread_cells(
         return [client.submit(_shard_of, one, device, pure=False) for one in sent]
 
     sizes = tuple(part.n_cells for part in parts)
+    with _loading(client):
+        shards = DaskShards(client, load(), sizes, load)
     return ShardedObservations(
         shape=observations.shape,
-        shards=DaskShards(client, load(), sizes, load),
+        shards=shards,
         n=observations.n,
         within=observations.within,
         mean_square=observations.mean_square,
@@ -207,9 +252,71 @@ def spread_cells(
     )
 
 
-def check_workers(client: Client) -> int:
-    """Return how many threads the workers have together; raise when there are none."""
-    threads = sum(client.nthreads().values())
+@contextlib.contextmanager
+def _loading(client: Client) -> Iterator[None]:
+    """Say what happened when the cluster fails before there is anything to go on from."""
+    try:
+        with cluster_errors(client):
+            yield
+    except (CancelledError, KilledWorker, CommClosedError, TimeoutError) as lost:
+        raise WorkerLostError(
+            f"workers were lost while observations were spread over them: {lost!r}; they may have "
+            "too little memory"
+        ) from lost
+
+
+def is_open(client: Client) -> bool:
+    """Whether a client can still be used, as far as it knows."""
+    return client.status not in ("closing", "closed")
+
+
+@contextlib.contextmanager
+def cluster_errors(client: Client) -> Iterator[None]:
+    """Say what happened when a client is closed, or its scheduler ends, in the middle of things.
+
+    Calls that are under way then raise whatever they come across. Other errors pass.
+    """
+    try:
+        yield
+    except IntensorError:
+        raise
+    except Exception as error:
+        if is_open(client):
+            raise
+        raise ClusterError(f"{CLOSED} ({error!r})") from error
+
+
+def check_workers(client: Client, *, patience: float = 0.0) -> int:
+    """Return how many threads the workers have together; raise when there are none.
+
+    Parameters
+    ----------
+    patience
+        Seconds to wait for the first of them.
+    """
+    if not isinstance(client, Client):
+        raise SettingError(
+            f"client is of type {type(client).__name__}; expected a distributed.Client"
+        )
+    if client.asynchronous:
+        raise SettingError(
+            "client is asynchronous, or belongs to the event loop of this thread; give a client "
+            "that was made without asynchronous=True, and call from another thread"
+        )
+    if not is_open(client):
+        raise ClusterError(CLOSED)
+    try:
+        with cluster_errors(client):
+            threads = sum(client.nthreads().values())
+            if threads == 0 and patience > 0.0:
+                with contextlib.suppress(TimeoutError):
+                    client.wait_for_workers(1, timeout=patience)
+                threads = sum(client.nthreads().values())
+    except (TimeoutError, OSError) as problem:
+        raise ClusterError(
+            f"the scheduler of the client does not answer ({problem!r}); look whether it is "
+            "running and can be reached"
+        ) from problem
     if threads == 0:
         raise ClusterError(
             "the client has no workers; start some (dask worker ADDRESS) and wait for them "
@@ -344,8 +451,11 @@ def _shard_of(made: tuple[Shard, Totals], device: str) -> Shard | DeviceShard:
 
 def _ask(
     shard: Shard | DeviceShard, what: str, arguments: tuple[Any, ...], words: dict[str, Any]
-) -> Any:
-    return getattr(shard, what)(*arguments, workers=Workers(1), **words)
+) -> tuple[Any, float]:
+    """Return what a shard says, and for how many seconds this worker compiled meanwhile."""
+    before = COMPILING.seconds()
+    answer = getattr(shard, what)(*arguments, workers=Workers(1), **words)
+    return answer, COMPILING.seconds() - before
 
 
 def _pick(shard: Shard | DeviceShard, places: IndexArray) -> Picked:

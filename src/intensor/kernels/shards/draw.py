@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from intensor.arrays import AnyArray, IndexArray
+from intensor.compiling import njit
 
 __all__ = ["drawn_cells"]
 

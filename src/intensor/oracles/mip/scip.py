@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,10 @@ class ScipSolver:
                 flags = np.array([model.getSolVal(best, variable) for variable in theta])
             return MipReply(theta=flags, bound=model.getDualbound())
         finally:
-            model.freeProb()  # not left to the garbage collector: the model is in a cycle
+            # Not left to the garbage collector: the model is in a cycle. After a breakdown SCIP
+            # may refuse, which must not hide the error that tells what happened.
+            with contextlib.suppress(Exception):
+                model.freeProb()
 
     def _configure(self, model: Any, watch: Watch) -> None:
         """Keep SCIP quiet, exact and within reach of the watch."""
@@ -65,7 +69,13 @@ class ScipSolver:
             }
         )
 
+        stages = self._scip.SCIP_STAGE
+
         def poll(model: Any, event: Any) -> None:
+            # Events come in between these stages too, where SCIP refuses to be interrupted and
+            # breaks down on the error; it is asked again soon, as one of the two follows.
+            if model.getStage() not in (stages.PRESOLVING, stages.SOLVING):
+                return
             if watch.says_stop(lambda: (model.getPrimalbound(), model.getDualbound())):
                 model.interruptSolve()
 

@@ -79,7 +79,7 @@ def complete(
     Examples
     --------
     >>> import numpy as np
-    >>> from intensor.complete import complete
+    >>> from intensor import complete
     >>> table = np.outer([1.0, 2.0, 4.0], [1.0, 3.0, 2.0])
     >>> table[1, 2] = np.nan
     >>> completed, fit = complete(table, radius=12.0)
