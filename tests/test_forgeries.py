@@ -285,6 +285,7 @@ HONEST = {
 
 
 @pytest.mark.parametrize("name", HONEST)
+@pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")
 def test_honest_results_are_accepted(name):
     words = HONEST[name]
     result = solved(**words)

@@ -122,6 +122,7 @@ def test_the_certificate_is_right(name, version):
 
 
 @pytest.mark.parametrize("name", WORKS)
+@pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")
 def test_estimators_fit_save_and_predict(name, tmp_path):
     coords, values, words = WORKS[name]
     completer = intensor.TensorCompleter(

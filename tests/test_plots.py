@@ -4,6 +4,7 @@ import io
 import subprocess
 import sys
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -51,7 +52,9 @@ def _constant(value, **words):
 
 @pytest.fixture(scope="module", params=CASES)
 def case(request):
-    return CASES[request.param]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", intensor.errors.EmptyModelWarning)
+        return CASES[request.param]()
 
 
 @pytest.mark.filterwarnings("ignore:Glyph .* missing from")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import numbers
+import time
 import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -102,6 +103,7 @@ def complete(
         raise SettingError(f"cells is {cells!r}; expected 'missing' or 'all'")
     if unseen not in UNSEEN:
         raise SettingError(f"unseen is {unseen!r}; expected 'error' or 'mean'")
+    started = time.perf_counter()
     checked = fit_options(options)
     container = open_container(data, value=value, modes=modes, weight=weight, every=cells == "all")
     observed = container.observed
@@ -125,6 +127,7 @@ def complete(
         sample_weight=observed.weights,
         labels=observed.labels,
         watch=callback,
+        spent=time.perf_counter() - started,
     )
     return container.fill(_predict(found, container, unseen)), found
 

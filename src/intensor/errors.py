@@ -180,7 +180,7 @@ class CheckpointWarning(IntensorWarning):
 
 
 class EmptyModelWarning(IntensorWarning):
-    """A limit ended the run before its model had a single box: it predicts zero everywhere."""
+    """A limit ended the run before its model had a single box: it adds nothing to predictions."""
 
 
 class ModeWarning(IntensorWarning):

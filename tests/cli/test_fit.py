@@ -116,7 +116,7 @@ def test_the_format_can_be_named(tmp_path, table):
 def test_a_model_without_boxes_is_announced(table, tmp_path, capsys):
     words = ["--radius", "6", "--max-iterations", "0", "-q", "-o", str(tmp_path / "m.npz")]
     assert main(["fit", str(table), "--value", "rating", *words]) == 0
-    assert "warning: the fit ended (ITERATION_LIMIT) before" in capsys.readouterr().err
+    assert "warning: the run ended (ITERATION_LIMIT) before" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("word", ["kriging", "auto"])

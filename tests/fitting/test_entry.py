@@ -14,6 +14,7 @@ from intensor.data.labels import Labels
 from intensor.errors import (
     CoordinateError,
     EmptyDataError,
+    EmptyModelWarning,
     NegativeValueError,
     RadiusWarning,
     RemainderWarning,
@@ -844,6 +845,7 @@ def test_ctrl_c_still_gives_predictions_when_the_remainder_is_kriged(word):
 
 
 @pytest.mark.parametrize("remainder", ["kriging", "auto"])
+@pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")
 def test_no_time_at_all_and_a_remainder(remainder):
     data, cells, _ = smooth()
     with pytest.warns(
@@ -923,6 +925,7 @@ def test_a_fit_that_is_cut_short_is_as_good_as_the_walk(looks, kind):
     checked(found)
 
 
+@pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")
 def test_a_tolerance_is_not_taken_from_a_validation_that_was_cut():
     found = fitted(time_limit=1e-9)
     assert found.validation.approach == ()
@@ -943,12 +946,14 @@ def test_solutions_that_were_cut_short_do_not_spoil_an_average(monkeypatch):
 
 
 def test_no_time_at_all_still_gives_a_model():
-    found = fitted(time_limit=1e-9)
+    with pytest.warns(EmptyModelWarning, match="raise time_limit"):
+        found = fitted(time_limit=1e-9)
     assert found.status is Status.TIME_LIMIT
     assert len(found.path) == 1
     checked(found)
 
 
+@pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")
 def test_large_data_is_not_validated_without_time(monkeypatch):
     monkeypatch.setattr(entry, "SCOUTED", 100)  # fewer than there are
     found = fitted(time_limit=1e-9)
@@ -962,3 +967,8 @@ def test_coordinates_of_another_tensor_are_refused():
     found = fitted(radius=0.8)
     with pytest.raises(CoordinateError):
         found.verify(NOISY.coords + 9, NOISY.values)
+
+
+def test_zeros_need_no_boxes_and_no_warning():
+    found = fitted(values=np.zeros(len(NOISY.values)), time_limit=1e-9)
+    assert len(found.model) == 0

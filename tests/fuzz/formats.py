@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import warnings
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -187,21 +188,23 @@ RUNS = ("fast", 3)
 def run_of(path: Path, version: int | str, *, rounds: int, resume: bool) -> intensor.Result:
     """Solve a small problem for some rounds, with a checkpoint."""
     data = intensor.planted((3, 4, 2), 20, noise=0.3)
-    return intensor.solve(
-        data.coords,
-        data.values,
-        shape=data.shape,
-        radius=1.0,
-        version=version,
-        tol=1e-9,
-        rtol=0.0,
-        exact="off",
-        threads=1,
-        max_iterations=rounds,
-        time_limit=5.0,
-        checkpoint=path,
-        resume=resume,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", intensor.errors.EmptyModelWarning)
+        return intensor.solve(
+            data.coords,
+            data.values,
+            shape=data.shape,
+            radius=1.0,
+            version=version,
+            tol=1e-9,
+            rtol=0.0,
+            exact="off",
+            threads=1,
+            max_iterations=rounds,
+            time_limit=5.0,
+            checkpoint=path,
+            resume=resume,
+        )
 
 
 def checkpoint_seeds() -> list[bytes]:

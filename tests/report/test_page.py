@@ -113,6 +113,7 @@ VARIANTS = {
 
 
 @pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")
 def test_pages_are_well_formed_and_show_the_numbers(name):
     made, coords, values = VARIANTS[name]()
     page, text = page_of(made, coords, values, verification=made.verify(coords, values))

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from intensor.data.observations import observe
-from intensor.errors import RadiusWarning, RemainderWarning
+from intensor.errors import EmptyModelWarning, RadiusWarning, RemainderWarning
 from intensor.fitting.entry import fit
 from intensor.fitting.kriging import can_krige
 from intensor.fitting.options import check_options
@@ -134,6 +134,7 @@ class CutFit:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RadiusWarning)
             warnings.simplefilter("ignore", RemainderWarning)
+            warnings.simplefilter("ignore", EmptyModelWarning)
             found = fit(
                 self.coords,
                 self._raw,

@@ -66,7 +66,7 @@ def fit_table(table: Table, options: Options, *, quiet: bool) -> Fit:
             labels=table.labels,
             watch=watch,
         )
-    if not len(found.model) and found.status is not Status.OPTIMAL:
+    if not len(found.model) and found.status in (Status.INTERRUPTED, Status.STOPPED):
         say(
             "warning",
             f"the fit ended ({found.status}) before its model had a single box, so it predicts "

@@ -53,7 +53,7 @@ from intensor.model.predictor import Predictor
 from intensor.model.remainder import Remainder
 from intensor.oracles.cascade import exact_oracle
 from intensor.solver.loop import mean_squared_error, run
-from intensor.solver.result import Progress, Result, Status
+from intensor.solver.result import Progress, Result, Status, warn_if_empty
 from intensor.solver.snapshot import capture_result, restore_result
 
 __all__ = ["Watch", "fit"]
@@ -103,6 +103,7 @@ def fit(
     labels: Labels | None = None,
     watch: Watch | None = None,
     client: Any = None,
+    spent: float = 0.0,
 ) -> Fit:
     """Choose what is left to choose by validation, then fit all observations.
 
@@ -119,9 +120,11 @@ def fit(
     client
         Of a Dask cluster, over which folds, radii and scales are spread, and the cells of the last
         fit where there are many.
+    spent
+        Seconds of the time limit that the caller has used to get the observations ready.
     """
     journal = Journal(options.checkpoint)
-    budget = Budget(options.solver.time_limit, before=journal.elapsed)
+    budget = Budget(options.solver.time_limit, before=journal.elapsed + spent)
     cells, lengths = check_coords(coords, shape if labels is None else labels.shape)
     numbers = check_values(values, cells.shape[0], allow_negative=False)
     check_not_tiny(numbers)
@@ -152,6 +155,8 @@ def fit(
         found = _Fitting(samples, options, budget, watch, client, journal).fit(
             labels or number_labels(lengths)
         )
+    if numbers.any():
+        warn_if_empty(found.result)
     return found if samples.whole is None else spread_fit(found, samples.whole)
 
 

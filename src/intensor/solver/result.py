@@ -132,8 +132,8 @@ def warn_if_empty(result: Result, stacklevel: int = 3) -> None:
         return
     limit = "time_limit" if result.status is Status.TIME_LIMIT else "max_iterations"
     warnings.warn(
-        f"the run ended ({result.status}) before its model had a single box, so that it predicts "
-        f"zero everywhere; raise {limit}, or give fewer observations",
+        f"the run ended ({result.status}) before its model had a single box, so that boxes add "
+        f"nothing to any prediction; raise {limit}, or give fewer observations",
         EmptyModelWarning,
         stacklevel=stacklevel,
     )
