@@ -48,6 +48,7 @@ def test_a_smaller_tolerance_gives_a_smaller_gap() -> None:
     assert rows[1]["chosen"] == "optimal"
 
 
+@pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")
 def test_what_a_limit_cuts_off_counts_as_it_is() -> None:
     row = work.solve_to((20, 20, 20), 500, 1e-12, 0, 1, 1e-6)
     assert row["chosen"] == "time_limit"
