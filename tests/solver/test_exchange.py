@@ -351,3 +351,25 @@ def test_a_crowd_that_shrank_can_grow_again(monkeypatch):
     monkeypatch.setattr(master_module, "CROWD", 1000)  # as if exchanges had left fewer in use
     problem.master.grow(40)
     assert problem.master.weights.size == 40
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_time_weights_are_exchanged_and_never_get_worse(seed, monkeypatch):
+    monkeypatch.setattr(master_module, "CROWD", 3)
+    monkeypatch.setattr(master_module, "ENOUGH", 0.0)  # so that exchanges alone never do
+    problem = Crowded(*drawn(60, 80, seed, 1.0))
+    master = problem.master
+    master.solve(problem.gram, 40, problem.half_gradient(), tolerance=1e-10)
+    master.solve(problem.gram, 40, problem.half_gradient(), tolerance=1e-10)
+    assert master._pace > 0.0
+    before = problem.value
+    factored = master._factored
+    master.solve(problem.gram, 80, problem.half_gradient(), tolerance=1e-10, seconds=0.0)
+    assert factored
+    assert not master._factored  # there was no time for an exact solve
+    problem.check()
+    assert problem.value < before
+    hurried = problem.value
+    master.solve(problem.gram, 80, problem.half_gradient(), tolerance=1e-10, seconds=1e9)
+    assert master._factored
+    assert problem.value <= hurried + 1e-12

@@ -9,6 +9,7 @@ vertices are the start on all of them. The exact oracle is asked only to certify
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -117,11 +118,11 @@ class Corrective:
             signed=self._signed,
         )
         if inner.seed(budget):
-            inner.correct()
+            inner.correct(budget.remaining)
         history = [np.inf]
         while not (inner.solved or inner.idle or budget.spent):
             if inner.price(budget):
-                inner.correct()
+                inner.correct(budget.remaining)
             history.append(inner.active.value - sample.constant)
             if history[-1] > history[max(0, len(history) - SLOW)] / 2.0:
                 break  # from here on the sample's own noise would be fitted
@@ -183,10 +184,13 @@ class Corrective:
         self.active.add(flags, signs)
         self.active.linearise()
 
-    def correct(self) -> None:
-        """Find the best weights, as exactly as the progress of the pricing is worth."""
+    def correct(self, seconds: float = math.inf) -> None:
+        """Find the best weights, as exactly as the progress of the pricing is worth.
+
+        With many vertices and too few seconds left they are good and not the best.
+        """
         self._exactness = max(0.0, min(self.gain, self.active.value)) / 64.0
-        self.active.correct(self._exactness)
+        self.active.correct(self._exactness, seconds)
 
     def rescale(self, factor: float, tolerance: float) -> None:
         """Go on with a radius that is ``factor`` times what it was."""
@@ -278,6 +282,7 @@ class FastEngine:
         self._seeded = False
         self._settled = True
         self._lenient = LENIENT
+        self._budget = Budget()
         active = self._core.active
         self.state = State(value=active.value, bound=active.cells.constant)
 
@@ -286,14 +291,15 @@ class FastEngine:
         return 0.0 if self._settled else np.inf
 
     def local_step(self) -> None:
-        """Solve the master."""
-        self._core.correct()
+        """Solve the master, in the time that the last separation left."""
+        self._core.correct(self._budget.remaining)
         self._settled = True
         self.state.value = self._core.active.value
 
     def separate(self, budget: Budget) -> None:
         """Let new vertices in, or certify when there seem to be none."""
         core, state = self._core, self.state
+        self._budget = budget
         if not self._seeded:
             self._seeded = True
             self._settled = not core.seed(budget)
@@ -324,7 +330,7 @@ class FastEngine:
 
         When time runs out on the way, only the first ones are taken.
         """
-        self._seeded = True
+        self._seeded, self._budget = True, budget
         for start in range(0, len(flags), POOL):
             if start and budget.spent:
                 break
@@ -340,6 +346,7 @@ class FastEngine:
         self._core.rescale(factor, self._tolerance)
         self._settled = self._core.active.count == 0
         self._lenient = LENIENT
+        self._budget = Budget()
         active = self._core.active
         self.state = State(value=active.value, bound=active.cells.constant)
 

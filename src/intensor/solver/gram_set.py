@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from intensor.arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape, WordArray
@@ -124,9 +126,11 @@ class GramSet:
         costs: FloatArray = 2.0 * self.half_gradient[chosen] - own
         return costs
 
-    def correct(self, tolerance: float) -> None:
-        """Solve the master and evaluate its weights."""
-        self.master.solve(self._gram, self.count, self.half_gradient, tolerance=tolerance)
+    def correct(self, tolerance: float, seconds: float = math.inf) -> None:
+        """Solve the master, in about so many seconds at most, and evaluate its weights."""
+        self.master.solve(
+            self._gram, self.count, self.half_gradient, tolerance=tolerance, seconds=seconds
+        )
         self.evaluate()
         self._prune()
 

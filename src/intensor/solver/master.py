@@ -17,6 +17,9 @@ nearly always enough; the factor is computed anew when it is not.
 
 from __future__ import annotations
 
+import math
+import time
+
 import numpy as np
 
 from intensor.arrays import FlagArray, FloatArray, IndexArray
@@ -69,6 +72,7 @@ class Master:
         self._factor: FloatArray = np.zeros((capacity, capacity))
         self._factored = True
         self._pause = 0
+        self._pace = 0.0
 
     def grow(self, capacity: int) -> None:
         """Make room for more vertices."""
@@ -131,7 +135,13 @@ class Master:
             self._factor[:size, :size] = factor
 
     def solve(
-        self, gram: FloatArray, count: int, half_gradient: FloatArray, *, tolerance: float
+        self,
+        gram: FloatArray,
+        count: int,
+        half_gradient: FloatArray,
+        *,
+        tolerance: float,
+        seconds: float = math.inf,
     ) -> None:
         """Improve the weights until no vertex gains more than the tolerance.
 
@@ -143,13 +153,18 @@ class Master:
             (>= count,) at the current weights; changed along with them.
         tolerance
             On the half-gradient, in the units of the objective.
+        seconds
+            How much time there is. Many vertices whose exact weights are expected to take longer
+            get what exchanges come to.
         """
         if self.size >= CROWD:
-            if self._pause == 0:
-                if self._exchange(gram, count, half_gradient, tolerance):
+            hurried = self._pace * self.size**2 > seconds
+            if self._pause == 0 or hurried:
+                if self._exchange(gram, count, half_gradient, tolerance) or hurried:
                     return
                 self._pause = PAUSE
             self._pause -= 1
+        started, size = time.perf_counter(), self.size
         ridge = RIDGE * max(float(np.trace(gram[:count, :count])) / max(count, 1), 1e-300)
         if not self._factored:
             self._refactor(gram, ridge)
@@ -167,6 +182,8 @@ class Master:
             self.weights,
         )
         self.rounds += rounds
+        if size >= CROWD:
+            self._pace = (time.perf_counter() - started) / max(size, 1) ** 2
 
     def _exchange(
         self, gram: FloatArray, count: int, half_gradient: FloatArray, tolerance: float
