@@ -1,6 +1,7 @@
 """Time limits that were asked for and the seconds that calls took, idle and on a busy machine.
 
-python -m benchmarks.scripts.limits --limits 2,10 > benchmarks/results/limits.md
+python -m benchmarks.scripts.limits --limits 2,10 --faces solve,TensorCompleter,complete
+python -m benchmarks.scripts.limits --limits 0.001,5 --faces "intensor fit,intensor complete"
 """
 
 from __future__ import annotations
