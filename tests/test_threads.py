@@ -1,10 +1,12 @@
 """Blocks cover the cells whatever the number of threads, and work is done once."""
 
+import gc
 import itertools
 import os
 import subprocess
 import sys
 import threading
+import time
 from textwrap import dedent
 
 import numpy as np
@@ -219,3 +221,17 @@ def test_a_solve_works_at_the_end_of_a_process(wait, start):
     )
     assert done.stdout.split()[:1] == ["OPTIMAL"], done.stderr
     assert done.stderr == ""
+
+
+def test_threads_go_with_a_pool_that_nobody_closed():
+    before = threading.active_count()
+    workers = threads.Workers(4)
+    workers.run(lambda piece: time.sleep(0.01), 8)
+    assert threading.active_count() == before + 3
+    del workers
+    gc.collect()
+    for _ in range(100):
+        if threading.active_count() <= before:
+            break
+        time.sleep(0.05)
+    assert threading.active_count() <= before

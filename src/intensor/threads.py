@@ -8,7 +8,9 @@ be started, the calling one does all the work, with the same answer.
 from __future__ import annotations
 
 import os
+import sys
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager
@@ -72,14 +74,12 @@ class Pool:
 
     def __init__(self, threads: int) -> None:
         self._most = threads
-        self._tasks: SimpleQueue[Task | None] = SimpleQueue()
-        self._threads: list[threading.Thread] = []
-        self._process = os.getpid()
+        self._begin()
 
     def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Have a thread make a call; without threads, make it here and now."""
         if self._process != os.getpid():
-            self._tasks, self._threads, self._process = SimpleQueue(), [], os.getpid()
+            self._begin()
         future: Future[Any] = Future()
         self._tasks.put((future, work, arguments))
         if len(self._threads) < self._most:
@@ -92,11 +92,18 @@ class Pool:
     def close(self) -> None:
         """Let the threads go, once all calls have been made."""
         if self._process == os.getpid():
-            for _ in self._threads:
-                self._tasks.put(None)
+            _dismiss(self._tasks, self._threads)
             for thread in self._threads:
                 thread.join()
-        self._threads = []
+        self._threads.clear()
+
+    def _begin(self) -> None:
+        """Begin without a thread; a pool that nobody has closed lets them go with itself."""
+        self._tasks: SimpleQueue[Task | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._process = os.getpid()
+        # Not at the end of the process, where threads that outlive the main one may still use it.
+        weakref.finalize(self, _dismiss, self._tasks, self._threads).atexit = False
 
     def _start_one(self) -> None:
         # Nobody waits for a daemon at the end of the process: a pool may be left open.
@@ -112,6 +119,12 @@ class Pool:
 
     def __exit__(self, *unused: object) -> None:
         self.close()
+
+
+def _dismiss(tasks: SimpleQueue[Task | None], threads: list[threading.Thread]) -> None:
+    """Have the threads end after the calls that have come in."""
+    for _ in threads:
+        tasks.put(None)
 
 
 def _serve(tasks: SimpleQueue[Task | None]) -> None:
@@ -191,7 +204,7 @@ class _OneBlasThread:
     def __enter__(self) -> None:
         with self._lock:
             if self._users == 0:
-                self._limit = _blas().limit(limits=1, user_api="blas")
+                self._limit = _blas("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas")
                 _let_any_thread_set_blas()
             self._users += 1
 
@@ -214,7 +227,8 @@ def one_blas_thread() -> AbstractContextManager[None]:
 
 
 @cache
-def _blas() -> Any:
+def _blas(with_scipy: bool) -> Any:
+    """Return what sets the threads of the libraries that are loaded, SciPy's own among them."""
     from threadpoolctl import ThreadpoolController  # noqa: PLC0415  (looks at all libraries)
 
     return ThreadpoolController()

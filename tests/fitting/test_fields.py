@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 import pytest
+import scipy.linalg  # noqa: F401  (its BLAS is to be there from the start)
 from threadpoolctl import threadpool_info
 
 from intensor.budget import Budget

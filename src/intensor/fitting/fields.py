@@ -50,6 +50,8 @@ class FieldAlgebra:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Keep BLAS on one thread for as long as this is open, then let the threads go."""
+        import scipy.linalg  # noqa: F401, PLC0415  (brings a BLAS, which must be loaded to be set)
+
         try:
             with one_blas_thread():
                 yield

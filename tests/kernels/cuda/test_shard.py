@@ -71,6 +71,7 @@ def test_it_travels_as_the_shard_it_was_made_of():
     np.testing.assert_array_equal(picked.means, shard.means[:3])
 
 
+@pytest.mark.slow  # thousands of threads in the simulator, on every worker
 @pytest.mark.filterwarnings("ignore")  # of Dask's own
 def test_on_the_workers_of_a_cluster():
     distributed = pytest.importorskip("distributed")
