@@ -136,6 +136,6 @@ def _describe_validation(validation: Validation) -> str:
             words += ", so the fit is of no use (is every column a mode? see --mode)"
     if validation.single is not None and validation.averaged is not None:
         words += (
-            f"; one solution {number(validation.single)}, the mean {number(validation.averaged)}"
+            f"; one solution {number(validation.single)}, averaged {number(validation.averaged)}"
         )
     return words
