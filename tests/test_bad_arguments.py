@@ -1,4 +1,4 @@
-"""What makes no sense is refused with an error of ours, wherever results are used."""
+"""Arguments that make no sense raise an error of ours in every function that takes results."""
 
 import numpy as np
 import pytest

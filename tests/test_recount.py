@@ -1,4 +1,4 @@
-"""What ``verify`` recomputes: against definitions, and in memory that no shape makes explode."""
+"""``verify`` recomputes what the definitions say, and its memory is bounded for every shape."""
 
 import dataclasses
 import itertools

@@ -41,7 +41,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """What it is called in the table."""
+        """Return the name of the case in the table."""
         lengths = " x ".join(map(str, self.shape))
         return f"{lengths}, n = {self.n}{', kriging' if self.kriging else ''}"
 

@@ -116,7 +116,7 @@ def test_bad_outputs_are_refused_before_the_data_is_read(table, refused, command
 
 @pytest.mark.parametrize("command", ["fit", "report"])
 def test_outputs_that_only_look_writable(command, model, table, tmp_path, refused):
-    """What would be found out after the fit otherwise."""
+    """Places that cannot be written to are refused before the fit, not after it."""
     suffix = {"fit": ".npz", "report": ".html"}[command]
     words = {"fit": ["fit", table, "--value", "rating"], "report": ["report", model, table]}
     cases = {"dangling": tmp_path / "gone" / "x", "device": "/dev/null", "folder": tmp_path}

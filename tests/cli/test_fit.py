@@ -159,7 +159,7 @@ def test_the_summary_compares_with_the_mean(tmp_path, capsys):
     command = ["fit", str(path), "-o", str(tmp_path / "model.npz")]
     assert main([*command, "--json"]) == 0
     validation = json.loads(capsys.readouterr().out)["validation"]
-    assert validation["error"] < 1.0 < 10.0 < validation["mean_error"]
+    assert validation["error"] < 1.0 < 10.0 < validation["error_of_mean"]
     assert main(command) == 0
     assert "; the mean alone has 1" in capsys.readouterr().out
 
@@ -170,4 +170,4 @@ def test_a_fit_that_is_worse_than_the_mean_says_so(tmp_path, capsys):
     rows = [f"{row % 90},{row // 90},{value}" for row, value in enumerate(values)]
     path.write_text("\n".join(["row,item,value", *rows]))
     assert main(["fit", str(path), "-o", str(tmp_path / "model.npz")]) == 0
-    assert "so the fit is of no use" in capsys.readouterr().out
+    assert "so the fit is no better" in capsys.readouterr().out

@@ -557,12 +557,12 @@ def test_the_error_of_the_mean_is_told_beside_that_of_the_fit(metric, weights):
         size = apart**2 if metric == "rmse" else np.abs(apart)
         mean = np.average(size, weights=held.weights)
         errors.append(np.sqrt(mean) if metric == "rmse" else mean)
-    assert found.mean_error == pytest.approx(np.mean(errors), rel=1e-12)
+    assert found.error_of_mean == pytest.approx(np.mean(errors), rel=1e-12)
 
 
 def test_a_fit_of_clean_data_is_far_better_than_the_mean():
     found = fitted(CLEAN).validation
-    assert found.path.error < 0.1 * found.mean_error
+    assert found.path.error < 0.1 * found.error_of_mean
 
 
 # --- predictions
@@ -933,7 +933,7 @@ def test_a_tolerance_is_not_taken_from_a_validation_that_was_cut():
     assert found.status is Status.TIME_LIMIT
 
 
-def test_solutions_that_were_cut_short_do_not_spoil_an_average(monkeypatch):
+def test_solutions_that_were_cut_short_do_not_spoil_an_average():
     results = [fitted(radius=0.8).result]
     bad = dataclasses.replace(
         results[0], status=Status.TIME_LIMIT, objective=2.0 * results[0].objective

@@ -98,10 +98,10 @@ def test_everything_comes_back(fitted, data, tmp_path):
 def test_the_validation_comes_back(rich, tmp_path):
     back = load(saved(rich, tmp_path)).validation
     names = ("metric", "folds", "held_out", "chosen", "approach", "single", "averaged")
-    for name in (*names, "mean_error"):
+    for name in (*names, "error_of_mean"):
         assert getattr(back, name) == getattr(rich.validation, name)
     assert back.averaged is not None
-    assert back.mean_error is not None
+    assert back.error_of_mean is not None
     assert len(back.paths) == len(rich.validation.paths)
     for one, other in zip(back.paths, rich.validation.paths, strict=True):
         assert (one.transform, one.baseline, one.metric) == ("sqrt", "additive", "rmse")

@@ -278,8 +278,8 @@ def test_held_out_figures_and_title_are_shown():
 def test_the_fit_is_compared_with_the_mean():
     made, coords, values = make_fit(radius="auto")
 
-    def said(mean_error):
-        validation = dataclasses.replace(made.validation, mean_error=mean_error)
+    def said(error_of_mean):
+        validation = dataclasses.replace(made.validation, error_of_mean=error_of_mean)
         return page_of(dataclasses.replace(made, validation=validation), coords, values)[0].text
 
     error, words = made.path.error, "The mean of all other observations has an error of"

@@ -14,8 +14,6 @@ import argparse
 import collections
 import math
 import time
-import warnings
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -24,38 +22,9 @@ import intensor
 from intensor.checks import EXTREME, MOST_UNEVEN
 
 from .exact import exact_objective, exact_optimum
+from .problems import Problem
 
 VERSIONS = ("fast", "fast", "fast", "fast", 8, 3)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Problem:
-    """Observations and settings that follow from a number."""
-
-    number: int
-    shape: tuple[int, ...]
-    coords: np.ndarray
-    values: np.ndarray
-    weights: np.ndarray | None
-    radius: float
-    options: dict[str, object]
-
-    @property
-    def signed(self):
-        return bool(self.options["signed"])
-
-    def solve(self):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", intensor.errors.RadiusWarning)
-            return intensor.solve(
-                self.coords,
-                self.values,
-                shape=self.shape,
-                radius=self.radius,
-                sample_weight=self.weights,
-                allow_negative=True,
-                **self.options,
-            )
 
 
 def draw(number):
@@ -75,6 +44,7 @@ def draw(number):
     largest = float(np.abs(values).max())
     return Problem(
         number=number,
+        kinds=("extreme",),
         shape=shape,
         coords=coords,
         values=values,
@@ -82,6 +52,7 @@ def draw(number):
         radius=_radius(rng, largest),
         options={
             "signed": signed,
+            "allow_negative": True,
             "version": version,
             "exact": ("auto", "auto", "auto", "enumeration", "branch", "off")[int(rng.integers(6))],
             "rtol": (0.0, 1e-12, 1e-9, 1e-6, 1e-3)[int(rng.integers(5))],

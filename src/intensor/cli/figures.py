@@ -50,7 +50,7 @@ def _validation(validation: Validation) -> dict[str, Any]:
         "folds": validation.folds,
         "held_out": validation.held_out,
         "error": validation.path.error,
-        "mean_error": validation.mean_error,
+        "error_of_mean": validation.error_of_mean,
         "approach": [{"gap": gap, "error": error} for gap, error in validation.approach],
         "single": validation.single,
         "averaged": validation.averaged,
@@ -130,10 +130,10 @@ def _describe_validation(validation: Validation) -> str:
         f"{validation.held_out:.0f} held-out observations{folds}, best of {tried} "
         f"fit{'s' if tried > 1 else ''}"
     )
-    if validation.mean_error is not None:
-        words += f"; the mean alone has {number(validation.mean_error)}"
-        if validation.path.error >= validation.mean_error:
-            words += ", so the fit is of no use (is every column a mode? see --mode)"
+    if validation.error_of_mean is not None:
+        words += f"; the mean alone has {number(validation.error_of_mean)}"
+        if validation.path.error >= validation.error_of_mean:
+            words += ", so the fit is no better (is every column a mode? see --mode)"
     if validation.single is not None and validation.averaged is not None:
         words += (
             f"; one solution {number(validation.single)}, averaged {number(validation.averaged)}"

@@ -77,17 +77,19 @@ SPREAD = 1 << 20
 """Cells from which on the workers of a cluster sum over them; a round of messages takes as long
 as summing over fewer."""
 KRIGING, KRIGING_AT_MOST = 0.2, 0.7
-"""Shares of the time for the last fit: kept for kriging closely, and for kriging at all."""
+"""Largest shares of the time for the last fit that a close and a rough kriging may reserve."""
 KRIGING_CLOSELY, KRIGING_ROUGHLY = 6.0, 3.0
-"""Times the seconds that kriging took in the validation: needed to krige closely, and at all."""
+"""Seconds reserved for a close and a rough kriging, per second that validation needed for it."""
 CUT_SHORT = (Status.TIME_LIMIT, Status.INTERRUPTED, Status.STOPPED, Status.ITERATION_LIMIT)
-"""Why a solve ended that would have gone on."""
-FAR = 1.1
-"""Times the least objective from which on a solve that was cut short is left out of an average."""
+"""Statuses of solves that a limit or a user stopped before they were done."""
+MOST_ABOVE_BEST = 1.1
+"""Largest ratio of objectives, to that of the best solution, at which an unfinished solution is
+still averaged with it."""
 GRACE = 0.8
-"""Seconds that kriging may take after Ctrl-C."""
-WALKED_AGAIN = 2.0
-"""Times the seconds of the walk that a fit from scratch needs to come as far, with care."""
+"""Most seconds that kriging may take after Ctrl-C."""
+SCRATCH_RATIO = 2.0
+"""Estimated time of a fit from scratch, as a multiple of the time that the walk took. With less
+time left, the fit starts from the model of the walk."""
 Watch = Callable[[str, Progress], bool | None]
 """Called with a word on what is being done ("radius 3.2", "fit", "fit 2 of 4") and the progress
 of that solve; returning False ends the fit, with the best so far."""
@@ -282,14 +284,14 @@ class _Fitting:
                 walked = walked if again[0].cut else again
         best = int(np.argmin([one.path.error for one in walked]))
         scale, chosen = scales[best], walked[best]
-        self._take_note(chosen, len(pairs))
+        self._remember(chosen, len(pairs))
         validation = Validation(
             metric=options.metric,
             folds=len(pairs),
             held_out=float(np.mean([len(held) for _, held in pairs])),
             paths=(*scouted, *(one.path for one in walked)),
             chosen=len(scouted) + best,
-            mean_error=_error_of_the_mean(options.metric, pairs),
+            error_of_mean=_error_of_the_mean(options.metric, pairs),
         )
         # A walk that was cut off says nothing about noise, and there is no time to fit closely.
         late = chosen.cut or self._budget.spent
@@ -431,7 +433,7 @@ class _Fitting:
             averaged.append(error(average_models(models)))
         return replace(validation, single=float(np.mean(single)), averaged=float(np.mean(averaged)))
 
-    def _take_note(self, walked: Walk, folds: int) -> None:
+    def _remember(self, walked: Walk, folds: int) -> None:
         """Remember the model of a walk, and how long it and kriging took."""
         path = walked.path
         self._walked = walked.models[0]
@@ -563,7 +565,7 @@ class _Fitting:
             many = options.n_solutions > 1
             late = whole.spent or self._enough  # go on from where the walk was, and no further
             share = whole.remaining / (options.n_solutions - place)
-            short = share < WALKED_AGAIN * self._walked_seconds
+            short = share < SCRATCH_RATIO * self._walked_seconds
             go_on = late or ((warm or short) and not place and options.version == "fast")
             entry = f"{name}, {place}"
             saved = self._journal.recall(entry)
@@ -613,7 +615,7 @@ def _worth_averaging(results: list[Result]) -> list[Result]:
     return [
         result
         for result in results
-        if result.status not in CUT_SHORT or result.objective <= FAR * least
+        if result.status not in CUT_SHORT or result.objective <= MOST_ABOVE_BEST * least
     ]
 
 

@@ -109,7 +109,9 @@ def _pack_validation(validation: Validation | None) -> dict[str, Any] | None:
         ],
         "single": None if validation.single is None else _plain(validation.single),
         "averaged": None if validation.averaged is None else _plain(validation.averaged),
-        "mean_error": None if validation.mean_error is None else _plain(validation.mean_error),
+        "error_of_mean": None
+        if validation.error_of_mean is None
+        else _plain(validation.error_of_mean),
         "paths": [
             {
                 "transform": walk.transform,

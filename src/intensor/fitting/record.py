@@ -41,7 +41,7 @@ class Validation:
         Pairs of a gap and the error of a fit that stops at it, at the chosen radius, for
         ``rtol="auto"``: the first that is nearly the best is the tolerance. Gaps are in the
         fitted scale.
-    mean_error
+    error_of_mean
         Error on the same cells of the plain mean of the others, which any fit should beat; None
         when it is not known (model files of earlier versions).
     single, averaged
@@ -57,7 +57,7 @@ class Validation:
     approach: tuple[tuple[float, float], ...] = ()
     single: float | None = None
     averaged: float | None = None
-    mean_error: float | None = None
+    error_of_mean: float | None = None
 
     @property
     def path(self) -> RadiusPath:

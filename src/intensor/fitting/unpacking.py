@@ -259,7 +259,7 @@ class _Entries:
             ),
             single=_amount_or_none(header, "single"),
             averaged=_amount_or_none(header, "averaged"),
-            mean_error=_amount_or_none(header, "mean_error"),
+            error_of_mean=_amount_or_none(header, "error_of_mean"),
         )
 
     def _path(self, place: int) -> dict[str, AnyArray]:

@@ -164,10 +164,12 @@ def settings_section(fit: Fit) -> str:
 
 def _mean_alone(validation: Validation) -> str:
     """Compare with the plain mean of all other observations."""
-    if validation.mean_error is None:
+    if validation.error_of_mean is None:
         return ""
-    found = f" The mean of all other observations has an error of {number(validation.mean_error)}"
-    beaten = validation.path.error < validation.mean_error
+    found = (
+        f" The mean of all other observations has an error of {number(validation.error_of_mean)}"
+    )
+    beaten = validation.path.error < validation.error_of_mean
     return f"{found}." if beaten else f"{found}, so the fit predicts no better than the mean."
 
 

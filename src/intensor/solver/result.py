@@ -50,7 +50,7 @@ class Progress(NamedTuple):
     pricing_gap: float
     """What the best vertex of the last oracle call gained: an estimate of the gap, no proof."""
     seconds: float
-    """Since the solve began, set-up included, but for the time in which kernels were compiled."""
+    """Seconds since the solve began, with set-up but without the time spent compiling kernels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
