@@ -5,7 +5,7 @@ import numpy as np
 from intensor.data.observations import Observations, observe
 from intensor.problem.objective import build_objective
 from intensor.problem.vertex import membership, pack_vertices
-from intensor.threads import Workers
+from intensor.runtime.threads import Workers
 
 SHAPES = [(7,), (4, 5), (3, 4, 2), (2, 3, 2, 3)]
 

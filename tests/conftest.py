@@ -1,6 +1,6 @@
 """Set before Numba is imported: kernels for CUDA run in a simulator unless told otherwise.
 
-    NUMBA_ENABLE_CUDASIM=0 python -m pytest tests/kernels/cuda
+    NUMBA_ENABLE_CUDASIM=0 python -m pytest tests/backends/cuda
 
 runs them on a device. With pytest-xdist, every worker has a folder of compiled code of its own:
 two processes that store versions of one kernel at the same time can mix them up. So has a run with

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ELSEWHERE = ("benchmarks", "kernels/cuda", "fuzz")
+ELSEWHERE = ("benchmarks", "backends/cuda", "fuzz")
 """Folders of tests without a kernel for CPUs of their own."""
 
 

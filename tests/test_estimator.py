@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import intensor
 from intensor import errors
-from intensor.estimator import TensorCompleter
+from intensor._estimator import TensorCompleter
 from intensor.fitting.entry import fit as fit_tensor
 from intensor.fitting.options import check_options
 

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 import intensor
 import zoo
-from intensor.gauge import _sum_from_below
+from intensor._gauge import _sum_from_below
 
 
 def by_linear_programming(tensor):
@@ -126,6 +126,6 @@ def test_bad_tensors(bad):
 
 
 def test_a_tensor_whose_vertices_do_not_fit_is_refused(monkeypatch):
-    monkeypatch.setattr("intensor.memory.available_memory", lambda: 1 << 28)
+    monkeypatch.setattr("intensor.runtime.memory.available_memory", lambda: 1 << 28)
     with pytest.raises(intensor.errors.MemoryLimitError, match="20000 cells and 20000 indices"):
         intensor.gauge_norm(np.ones(20_000))

@@ -7,12 +7,12 @@ import pytest
 
 import intensor
 from intensor import errors
-from intensor.budget import Budget
-from intensor.kernels.opening import open_cells
-from intensor.oracles import plan
-from intensor.solver import pricing
-from intensor.solver.gram_set import GramSet
-from intensor.threads import Workers
+from intensor.backends.select import open_cells
+from intensor.oracles.exact import plan
+from intensor.runtime.budget import Budget
+from intensor.runtime.threads import Workers
+from intensor.solver.fast import pricing
+from intensor.solver.fast.gram_set import GramSet
 
 VERSIONS = ["fast", 4, 8]
 RNG = np.random.default_rng(0)

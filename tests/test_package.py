@@ -100,7 +100,7 @@ def test_a_function_of_the_main_module_runs_in_another_process(package, tmp_path
         "import intensor._complete, intensor._planted",
         "from intensor import complete, planted",
         "from intensor import *",
-        "import intensor.cli.complete, intensor.estimator; importlib.reload(intensor)",
+        "import intensor.cli.complete, intensor._estimator; importlib.reload(intensor)",
     ],
 )
 def test_public_functions_stay_functions_whatever_is_imported(first):

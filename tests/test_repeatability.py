@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import intensor
+from intensor.backends.cpu import CpuCells
 from intensor.data.observations import observe, standard_order
-from intensor.kernels.cpu_cells import CpuCells
-from intensor.solver import master
-from intensor.threads import one_blas_thread
+from intensor.runtime.threads import one_blas_thread
+from intensor.solver.fast import master
 
 CASES = {
     "fast": {"rtol": 1e-4},

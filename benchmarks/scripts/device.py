@@ -21,15 +21,15 @@ import numpy as np
 
 import intensor
 from benchmarks.scripts.exact import CASES, STRETCH, certify, hard_costs
-from intensor.budget import Budget
-from intensor.kernels.cuda.cells import CudaCells
-from intensor.kernels.cuda.device import array_module, free_bytes
-from intensor.kernels.cuda.observations import observe_on_device
+from intensor.backends.cuda.cells import CudaCells
+from intensor.backends.cuda.device import array_module, free_bytes
+from intensor.backends.cuda.observations import observe_on_device
 from intensor.model.metrics import nmse
-from intensor.oracles.device_enumeration import DeviceEnumerationOracle
-from intensor.oracles.enumeration import EnumerationOracle
+from intensor.oracles.exact.device_enumeration import DeviceEnumerationOracle
+from intensor.oracles.exact.enumeration import EnumerationOracle
 from intensor.problem.vertex import pack_vertices
-from intensor.threads import Workers
+from intensor.runtime.budget import Budget
+from intensor.runtime.threads import Workers
 
 LENGTH = 2000
 AT_ONCE = 1 << 26

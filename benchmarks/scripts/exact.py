@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 
 import intensor
-from intensor.budget import Budget
 from intensor.data.observations import Observations, observe
 from intensor.oracles.alternating import best_of_many
 from intensor.oracles.base import Answer, Oracle
 from intensor.oracles.cascade import exact_oracle
 from intensor.problem.objective import build_objective
+from intensor.runtime.budget import Budget
 
 SECTIONS = ("calls", "solves", "stretch", "matrix", "mip")
 NOISE = 0.05

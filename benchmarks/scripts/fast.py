@@ -24,8 +24,8 @@ import scipy.io
 import intensor
 from benchmarks.paper.published import published_rows, published_runs
 from intensor.data.observations import observe
-from intensor.kernels.contraction import PerIndexRemembered
 from intensor.oracles.alternating import AlternatingOracle
+from intensor.oracles.contraction import PerIndexRemembered
 from intensor.problem.objective import build_objective
 
 SPEED_ROWS = [

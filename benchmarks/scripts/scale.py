@@ -80,7 +80,7 @@ def dask(n: int, length: int = 500) -> Iterator[str]:
     """Solve on one and on two worker processes, and count the bytes of a round."""
     from distributed import Client, LocalCluster  # noqa: PLC0415
 
-    from intensor.kernels.shards import distributed as module  # noqa: PLC0415
+    from intensor.backends.sharded import distributed as module  # noqa: PLC0415
 
     data = intensor.planted((length,) * 3, n)
     sent: list[int] = []

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from intensor import errors, plots, report
     from intensor._complete import complete
+    from intensor._estimator import TensorCompleter
+    from intensor._gauge import GaugeNorm, gauge_norm
     from intensor._planted import Planted, planted
-    from intensor.certificate import Verification, verify
+    from intensor._solve import solve
+    from intensor._verify import Verification, verify
     from intensor.data.labels import Labels
-    from intensor.estimator import TensorCompleter
+    from intensor.fitting.model_file import load
     from intensor.fitting.path import RadiusPath
     from intensor.fitting.record import Fit, Validation
-    from intensor.fitting.store import load
-    from intensor.gauge import GaugeNorm, gauge_norm
     from intensor.model.metrics import nmse
     from intensor.model.model import Box, Model
-    from intensor.solver.entry import solve
     from intensor.solver.result import Counters, Progress, Result, Seconds, Status
 
 __version__ = "0.1.0"
@@ -64,7 +64,7 @@ _HOMES = {
     "Box": "model.model",
     "Counters": "solver.result",
     "Fit": "fitting.record",
-    "GaugeNorm": "gauge",
+    "GaugeNorm": "_gauge",
     "Labels": "data.labels",
     "Model": "model.model",
     "Planted": "_planted",
@@ -73,16 +73,16 @@ _HOMES = {
     "Result": "solver.result",
     "Seconds": "solver.result",
     "Status": "solver.result",
-    "TensorCompleter": "estimator",
+    "TensorCompleter": "_estimator",
     "Validation": "fitting.record",
-    "Verification": "certificate",
+    "Verification": "_verify",
     "complete": "_complete",
-    "gauge_norm": "gauge",
-    "load": "fitting.store",
+    "gauge_norm": "_gauge",
+    "load": "fitting.model_file",
     "nmse": "model.metrics",
     "planted": "_planted",
-    "solve": "solver.entry",
-    "verify": "certificate",
+    "solve": "_solve",
+    "verify": "_verify",
 }
 """The module of every public name that is not a module itself: Numba, SciPy and scikit-learn
 take a second to import, so that is done when one of these is first asked for. No module here has

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from intensor.arrays import FloatArray
+from intensor._arrays import FloatArray
 from intensor.containers.base import Container, open_container
 from intensor.errors import DenseTooLargeError, NothingToFillWarning, SettingError
 from intensor.fitting.entry import Watch, fit
 from intensor.fitting.options import Options, check_options
 from intensor.fitting.record import Fit
-from intensor.memory import require_memory
 from intensor.model.predictor import UNSEEN
+from intensor.runtime.memory import require_memory
 
 __all__ = ["complete", "fit_options"]
 

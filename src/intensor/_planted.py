@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intensor.arrays import FloatArray, IndexArray, Shape
-from intensor.checks import check_at_least, check_shape
+from intensor._arrays import FloatArray, IndexArray, Shape
 from intensor.model.model import Model, build_model
+from intensor.options.checks import check_at_least, check_shape
 from intensor.problem.vertex import pack_vertices
 
 __all__ = ["Planted", "planted"]

@@ -6,7 +6,7 @@ import pytest
 
 import intensor
 from intensor.cli import main
-from intensor.data.tree import read_tree
+from intensor.storage.codec import read_tree
 
 
 @pytest.fixture

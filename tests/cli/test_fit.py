@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from intensor.cli import main
-from intensor.fitting.store import load
+from intensor.fitting.model_file import load
 
 
 def test_a_file_becomes_a_model(table, tmp_path, capsys):

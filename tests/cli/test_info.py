@@ -1,7 +1,7 @@
 import json
 
 from intensor.cli import main
-from intensor.fitting.store import load
+from intensor.fitting.model_file import load
 
 
 def test_what_is_in_a_model(model, capsys):

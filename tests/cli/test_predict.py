@@ -5,7 +5,7 @@ import pytest
 from pyarrow import parquet
 
 from intensor.cli import main
-from intensor.fitting.store import load
+from intensor.fitting.model_file import load
 
 CELLS = "week,user,item\n2,ann,y\n1,cat,x\n2,bob,x\n"
 

@@ -10,7 +10,7 @@ from importlib.resources import files
 import pytest
 
 import intensor
-from intensor.fitting.store import load
+from intensor.fitting.model_file import load
 
 PYTHON = [sys.executable, "-m", "intensor"]
 HEAVY = (

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.live import Live
 
 from intensor.cli import main, progress
-from intensor.fitting.store import load
+from intensor.fitting.model_file import load
 
 STREAMS = ("stdin", "stdout", "stderr")
 

@@ -12,8 +12,8 @@ from pyarrow import csv, parquet
 
 from containers.odd_columns import arrow_columns, pandas_columns, polars_columns
 from intensor import complete, load
-from intensor.data.formats import read_cells, read_table, write_table, write_tensor
-from intensor.data.formats.dataset import open_dataset
+from intensor.data.readers import read_cells, read_table, write_table, write_tensor
+from intensor.data.readers.dataset import open_dataset
 from intensor.errors import FileFormatError, IntensorError, LabelError, SettingError, ValuesError
 
 KINDS = {

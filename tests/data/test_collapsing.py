@@ -7,7 +7,7 @@ import pytest
 
 from intensor.data.collapsing import collapse, order_repeats
 from intensor.data.grouping import group_rows
-from intensor.threads import Workers
+from intensor.runtime.threads import Workers
 
 ONE = Workers(1)
 

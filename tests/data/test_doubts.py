@@ -13,8 +13,8 @@ import intensor
 from intensor import complete, errors, planted
 from intensor.cli import main
 from intensor.data.doubts import doubtful_modes
-from intensor.data.formats.dataset import open_dataset
 from intensor.data.labels import Labels, factorise
+from intensor.data.readers.dataset import open_dataset
 from intensor.datasets import flights
 
 QUICK = {"radius": 6.0, "exact": "off", "max_iterations": 20}

@@ -5,7 +5,7 @@ import pytest
 
 from intensor.data import grouping as module
 from intensor.data.grouping import group_rows
-from intensor.threads import Workers
+from intensor.runtime.threads import Workers
 
 
 def draw(shape, n, seed=0):

@@ -9,10 +9,10 @@ import typer
 
 import intensor
 from intensor.cli.app import app
-from intensor.kernels.contraction import PerCell, PerIndexRemembered
 from intensor.oracles.cascade import EXACT_CHOICES
-from intensor.solver.rows import DenseRows, SparseRows
-from intensor.solver.steps import AcceleratedDescent, PairwiseStep, SimplexDescent
+from intensor.oracles.contraction import PerCell, PerIndexRemembered
+from intensor.solver.paper.rows import DenseRows, SparseRows
+from intensor.solver.paper.steps import AcceleratedDescent, PairwiseStep, SimplexDescent
 from intensor.solver.variants import VERSIONS
 
 ROOT = Path(__file__).parents[2]

@@ -5,12 +5,12 @@ import pytest
 
 import intensor
 from cells_cases import Case, check_descent
-from intensor.kernels.cpu_cells import CpuCells
-from intensor.kernels.descent import descend_by_mode
-from intensor.kernels.opening import BACKENDS
-from intensor.kernels.packed_cells import pack_cells
+from intensor.backends.cpu import CpuCells
+from intensor.backends.descent import descend_by_mode
+from intensor.backends.packed_cells import pack_cells
+from intensor.backends.select import BACKENDS
 from intensor.problem.vertex import mode_slices
-from intensor.threads import Workers
+from intensor.runtime.threads import Workers
 
 
 class DenseCells(CpuCells):

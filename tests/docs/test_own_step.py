@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import intensor
-from intensor.kernels.contraction import PerIndexRemembered
-from intensor.solver.blended import Blended
-from intensor.solver.iterate import Iterate
-from intensor.solver.rows import DenseRows
+from intensor.oracles.contraction import PerIndexRemembered
+from intensor.solver.paper.engine import Blended
+from intensor.solver.paper.iterate import Iterate
+from intensor.solver.paper.rows import DenseRows
 from intensor.solver.variants import VERSIONS
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import intensor
-from intensor.budget import Budget
 from intensor.data.labels import Labels
 from intensor.errors import (
     CoordinateError,
@@ -28,6 +27,7 @@ from intensor.fitting.options import RTOL, check_options
 from intensor.fitting.path import CLOSER, NEARLY, walk
 from intensor.fitting.preparation import prepare
 from intensor.fitting.samples import Samples, splits
+from intensor.runtime.budget import Budget
 from intensor.solver.result import Status
 from zoo import smooth_tensor
 

@@ -8,10 +8,10 @@ import pytest
 import scipy.linalg  # noqa: F401  (its BLAS is to be there from the start)
 from threadpoolctl import threadpool_info
 
-from intensor.budget import Budget
 from intensor.fitting import fields
 from intensor.fitting.fields import BLOCK, FieldAlgebra, OutOfTimeError
-from intensor.threads import one_blas_thread
+from intensor.runtime.budget import Budget
+from intensor.runtime.threads import one_blas_thread
 
 
 @pytest.fixture(params=[1, 3])

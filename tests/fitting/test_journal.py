@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import intensor
-from intensor.data.tree import read_tree, write_tree
+from intensor._estimator import TensorCompleter
 from intensor.errors import CheckpointError
-from intensor.estimator import TensorCompleter
 from intensor.solver.result import Status
+from intensor.storage.codec import read_tree, write_tree
 
 DATA = intensor.planted((6, 6, 6), 150, noise=0.1)
 FORMAT = "intensor checkpoint"
@@ -123,7 +123,7 @@ def test_ctrl_c_can_be_gone_on_from(tmp_path):
 
 def test_a_fit_that_ran_out_of_time_goes_on_with_more(tmp_path, monkeypatch):
     now = 0.0
-    monkeypatch.setattr("intensor.budget.time.perf_counter", lambda: now)
+    monkeypatch.setattr("intensor.runtime.budget.time.perf_counter", lambda: now)
     calls = []
 
     def tick(word, progress):

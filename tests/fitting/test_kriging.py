@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import intensor
-from intensor.budget import Budget
 from intensor.data.observations import observe
 from intensor.fitting import kriging as module
 from intensor.fitting.fields import FieldAlgebra
@@ -24,6 +23,7 @@ from intensor.fitting.kriging import (
     krige,
 )
 from intensor.model.model import build_model
+from intensor.runtime.budget import Budget
 from zoo import smooth_tensor
 
 

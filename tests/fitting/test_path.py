@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 import intensor
-from intensor.budget import Budget
-from intensor.data.tree import Branch
 from intensor.fitting import fold as fold_module
 from intensor.fitting.fold import SLACK
 from intensor.fitting.kriging import krige
@@ -28,7 +26,9 @@ from intensor.fitting.path import (
 )
 from intensor.fitting.preparation import prepare
 from intensor.fitting.samples import Samples, splits
-from intensor.solver.fast import FastEngine
+from intensor.runtime.budget import Budget
+from intensor.solver.fast.engine import FastEngine
+from intensor.storage.codec import Branch
 
 CLEAN = intensor.planted((8, 8, 8), 300)
 NOISY = intensor.planted((8, 8, 8), 300, noise=0.1)

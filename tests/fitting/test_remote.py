@@ -10,13 +10,13 @@ import pytest
 from sklearn.base import clone
 
 import intensor
-from intensor.budget import Budget
+from intensor._estimator import TensorCompleter
 from intensor.errors import ClusterError, WorkerLostError
-from intensor.estimator import TensorCompleter
 from intensor.fitting import entry as entry_module
 from intensor.fitting.options import check_options
 from intensor.fitting.path import approach, walk
 from intensor.fitting.samples import Samples, splits
+from intensor.runtime.budget import Budget
 
 distributed = pytest.importorskip("distributed")
 remote = pytest.importorskip("intensor.fitting.remote")

@@ -19,11 +19,11 @@ import numpy as np
 
 import intensor
 from fuzz import archives, crafted, damage, seeds
-from intensor.checks import EXTREME
 from intensor.cli import main
-from intensor.data.formats import read_cells, read_table
-from intensor.data.formats.dataset import open_dataset
+from intensor.data.readers import read_cells, read_table
+from intensor.data.readers.dataset import open_dataset
 from intensor.errors import IntensorError
+from intensor.options.checks import EXTREME
 from intensor.report import render
 
 MOST_BYTES = 200_000_000

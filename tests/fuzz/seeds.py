@@ -15,11 +15,11 @@ import pyarrow as pa
 import scipy.io
 from pyarrow import parquet
 
-from intensor.data.formats import write_table, write_tensor
 from intensor.data.labels import Labels, number_labels
+from intensor.data.readers import write_table, write_tensor
+from intensor.fitting.model_file import save
 from intensor.fitting.path import RadiusPath
 from intensor.fitting.record import Fit, Validation
-from intensor.fitting.store import save
 from intensor.model.baseline import Baseline
 from intensor.model.model import build_model
 from intensor.model.predictor import Predictor

@@ -6,15 +6,17 @@ import numpy as np
 from hypothesis import strategies as st
 
 import cells_cases
+import naive as reference
 from forall import forall
+from intensor.backends.cpu import CpuCells
+from intensor.backends.packed_cells import pack_cells
 from intensor.data.observations import observe
-from intensor.kernels import cpu, lanes, packed, reference
-from intensor.kernels.contraction import PerCell, PerIndex, PerIndexRemembered
-from intensor.kernels.cpu_cells import CpuCells
-from intensor.kernels.layout import cell_matrix, positions
-from intensor.kernels.packed_cells import pack_cells
+from intensor.kernels import cells as cpu
+from intensor.kernels import lanes, packed
+from intensor.oracles.contraction import PerCell, PerIndex, PerIndexRemembered
+from intensor.problem.layout import cell_matrix, positions
 from intensor.problem.vertex import mode_offsets, mode_slices, pack_vertices
-from intensor.threads import Workers
+from intensor.runtime.threads import Workers
 from strategies import any_weights, observations, random_flags, seeds, shapes, sizes_of_all_kinds
 
 ALL = np.uint64(2**64 - 1)

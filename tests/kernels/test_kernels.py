@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from numba import njit
 
+import naive as reference
 from intensor.data.observations import observe
-from intensor.kernels import cpu, reference
+from intensor.kernels import cells as cpu
 from intensor.kernels.bits import trailing_zeros
-from intensor.kernels.contraction import PerCell, PerIndex, PerIndexRemembered
-from intensor.kernels.layout import cell_matrix, positions
+from intensor.oracles.contraction import PerCell, PerIndex, PerIndexRemembered
+from intensor.problem.layout import cell_matrix, positions
 from intensor.problem.vertex import mode_offsets, mode_slices, pack_vertices
 
 SHAPES = [

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+import naive as reference
 from intensor.data.observations import observe
 from intensor.kernels import lanes as kernels
-from intensor.kernels import reference
-from intensor.kernels.contraction import PerIndexRemembered
-from intensor.kernels.layout import positions
 from intensor.oracles.alternating import AlternatingOracle
+from intensor.oracles.contraction import PerIndexRemembered
+from intensor.problem.layout import positions
 from intensor.problem.vertex import membership, mode_offsets, pack_vertices
 
 SHAPES = [(5,), (3, 4), (4, 1, 3), (2, 3, 2, 3), (2, 2, 1, 3, 2), (2, 2, 2, 2, 3, 2)]

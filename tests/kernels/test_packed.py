@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from numba import njit
 
+import naive as reference
+from intensor.backends.packed_cells import pack_cells
 from intensor.data.observations import observe
 from intensor.kernels import packed as kernels
-from intensor.kernels import reference
 from intensor.kernels.bits import popcount
 from intensor.kernels.lanes import join_lanes
-from intensor.kernels.packed_cells import pack_cells
 from intensor.problem.vertex import membership, pack_vertices
 
 SHAPES = [(5,), (6, 7), (4, 1, 5), (3, 4, 2, 3), (2, 3, 2, 3, 2), (2, 2, 3, 2, 2, 2)]

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from intensor.data.observations import observe
-from intensor.oracles import branch_bound, enumeration, plan
 from intensor.oracles.base import Goal
-from intensor.oracles.branch_bound import BranchOracle
-from intensor.oracles.enumeration import EnumerationOracle
+from intensor.oracles.exact import branch_bound, enumeration, plan
+from intensor.oracles.exact.branch_bound import BranchOracle
+from intensor.oracles.exact.enumeration import EnumerationOracle
 from intensor.oracles.mip import mip_solver
 from intensor.oracles.mip.oracle import MipOracle
 from intensor.oracles.trivial import vertex_cost

@@ -6,12 +6,12 @@ import math
 import numpy as np
 import pytest
 
-from intensor.budget import Budget
 from intensor.data.observations import observe
-from intensor.kernels.contraction import PerCell, PerIndex, PerIndexRemembered
 from intensor.oracles.alternating import AlternatingOracle
 from intensor.oracles.base import Goal
+from intensor.oracles.contraction import PerCell, PerIndex, PerIndexRemembered
 from intensor.problem.vertex import membership, mode_slices
+from intensor.runtime.budget import Budget
 
 SHAPES = [(6,), (4, 5), (3, 4, 3), (2, 3, 2, 3), (2, 2, 3, 2, 2)]
 WAYS = [PerCell, PerIndex, PerIndexRemembered]

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from numba.core.event import trigger_event
 
-from intensor.budget import Budget
 from intensor.data.observations import observe
 from intensor.errors import SettingError
 from intensor.oracles.alternating import best_of_many
 from intensor.oracles.base import Goal
-from intensor.oracles.branch_bound import BranchOracle
 from intensor.oracles.cascade import EXACT_CHOICES, Limited, NoSearch, exact_oracle
-from intensor.oracles.enumeration import EnumerationOracle
+from intensor.oracles.exact.branch_bound import BranchOracle
+from intensor.oracles.exact.enumeration import EnumerationOracle
 from intensor.oracles.mip.oracle import MipOracle
 from intensor.oracles.trivial import sum_of_negative, vertex_cost
+from intensor.runtime.budget import Budget
 
 MODULES = {"highs": "highspy", "scip": "pyscipopt", "gurobi": "gurobipy"}
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from intensor.budget import Budget, listen_for_interrupt
 from intensor.data.observations import observe
 from intensor.errors import SettingError, SolverFailedError, SolverUnavailableError
 from intensor.oracles.base import Goal
@@ -22,6 +21,7 @@ from intensor.oracles.mip.oracle import MipOracle, error_margin
 from intensor.oracles.mip.watch import Watch
 from intensor.oracles.trivial import sum_of_negative, vertex_cost
 from intensor.problem.vertex import membership
+from intensor.runtime.budget import Budget, listen_for_interrupt
 from zoo import all_vertices
 
 MODULES = {"highs": "highspy", "scip": "pyscipopt", "gurobi": "gurobipy"}

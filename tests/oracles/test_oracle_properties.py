@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 import zoo
 from forall import forall
 from intensor.data.observations import observe
-from intensor.kernels.contraction import PerCell, PerIndex, PerIndexRemembered
-from intensor.oracles import decomposed
 from intensor.oracles.alternating import AlternatingOracle, best_of_many
 from intensor.oracles.base import Goal
-from intensor.oracles.branch_bound import BranchOracle
 from intensor.oracles.cascade import NoSearch
-from intensor.oracles.enumeration import EnumerationOracle
+from intensor.oracles.contraction import PerCell, PerIndex, PerIndexRemembered
+from intensor.oracles.exact import decomposed
+from intensor.oracles.exact.branch_bound import BranchOracle
+from intensor.oracles.exact.enumeration import EnumerationOracle
 from intensor.oracles.trivial import trivial_answer, vertex_cost
 from strategies import seeds, shapes
 

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from intensor.certificate import Check, Verification
+from intensor._verify import Check, Verification
 from intensor.data.labels import Labels, number_labels
 from intensor.errors import CoordinateError, ValuesError
 from intensor.fitting.entry import fit

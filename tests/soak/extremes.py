@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 
 import intensor
-from intensor.checks import EXTREME, MOST_UNEVEN
+from intensor.options.checks import EXTREME, MOST_UNEVEN
 
 from .exact import exact_objective, exact_optimum
 from .problems import Problem

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import intensor
-from intensor.data.tree import read_tree, write_tree
 from intensor.errors import CheckpointError, CheckpointWarning, FileFormatError, SettingError
 from intensor.oracles.base import Answer
 from intensor.oracles.cascade import Limited
 from intensor.solver import checkpoint as module
 from intensor.solver.result import Status
+from intensor.storage.codec import read_tree, write_tree
 
 DATA = intensor.planted((6, 6, 6), 120, noise=0.3)
 FORMAT = "intensor checkpoint"
@@ -83,10 +83,10 @@ def test_every_kind_of_problem(tmp_path, words):
 
 def test_many_vertices_and_a_sample_first(tmp_path, monkeypatch):
     """Vertices come and go, the master exchanges, the room grows: it is all in the file."""
-    monkeypatch.setattr("intensor.solver.master.CROWD", 24)
-    monkeypatch.setattr("intensor.solver.gram_set.SPARE", 8)
-    monkeypatch.setattr("intensor.solver.fast.LARGE", 1 << 6)
-    monkeypatch.setattr("intensor.solver.fast.TELLING", 4)
+    monkeypatch.setattr("intensor.solver.fast.master.CROWD", 24)
+    monkeypatch.setattr("intensor.solver.fast.gram_set.SPARE", 8)
+    monkeypatch.setattr("intensor.solver.fast.engine.LARGE", 1 << 6)
+    monkeypatch.setattr("intensor.solver.fast.engine.TELLING", 4)
     data = intensor.planted((7, 7, 7), 300, noise=0.2)
     words = {"exact": "off", "rtol": 1e-4, "radius": 2.0, "max_iterations": 60}
     whole = solve(data, **words)
@@ -150,7 +150,7 @@ class Clock:
 
     def __init__(self, monkeypatch):
         self.now = 100.0
-        monkeypatch.setattr("intensor.budget.time.perf_counter", lambda: self.now)
+        monkeypatch.setattr("intensor.runtime.budget.time.perf_counter", lambda: self.now)
 
 
 def test_time_spent_before_counts(tmp_path, monkeypatch):
@@ -397,7 +397,7 @@ def test_a_disk_that_fills_up_later_costs_no_run(tmp_path, monkeypatch):
         file.write(b"some")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("intensor.data.tree.np.savez", full)
+    monkeypatch.setattr("intensor.storage.codec.np.savez", full)
     with pytest.warns(CheckpointWarning, match="No space left on device.*the run goes on"):
         assert_same(solve(checkpoint=path, resume=True), whole)
     assert path.read_bytes() == content
@@ -412,7 +412,7 @@ def test_a_full_disk_is_told_of_once(tmp_path, monkeypatch):
         writes.append(next(reasons))
         raise OSError(28, writes[-1])
 
-    monkeypatch.setattr("intensor.data.tree.np.savez", full)
+    monkeypatch.setattr("intensor.storage.codec.np.savez", full)
     with pytest.warns(CheckpointWarning) as caught:
         solve(checkpoint=tmp_path / "run.npz", checkpoint_every=0.0)
     assert len(writes) > 8

@@ -9,7 +9,7 @@ import intensor
 from intensor.data.observations import observe
 from intensor.errors import CheckpointError
 from intensor.model.model import build_model
-from intensor.problem.whole import Whole
+from intensor.problem.reindex import Whole
 from intensor.solver.condensing import condense, spread_model
 from intensor.solver.fingerprint import fingerprint
 

@@ -10,8 +10,8 @@ import pytest
 import intensor
 import zoo
 from intensor import Status
-from intensor.budget import Budget
 from intensor.data.observations import observe
+from intensor.runtime.budget import Budget
 from intensor.solver.loop import drive
 from intensor.solver.settings import Settings
 from intensor.solver.state import State

@@ -7,10 +7,10 @@ import pytest
 
 import intensor
 import zoo
-from intensor.budget import Budget
 from intensor.data.observations import observe
 from intensor.oracles.cascade import exact_oracle
-from intensor.solver.fast import FastEngine
+from intensor.runtime.budget import Budget
+from intensor.solver.fast.engine import FastEngine
 from intensor.solver.loop import drive, run
 from intensor.solver.result import Status
 from intensor.solver.settings import Settings

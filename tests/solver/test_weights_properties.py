@@ -10,9 +10,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from forall import forall
-from intensor.solver.exchange import exchange
-from intensor.solver.master import Master
-from intensor.solver.steps import project
+from intensor.solver.fast.exchange import exchange
+from intensor.solver.fast.master import Master
+from intensor.solver.paper.steps import project
 from strategies import seeds
 
 

@@ -24,7 +24,7 @@ from intensor.cli.places import check_output
 from intensor.errors import FileFormatError
 
 if TYPE_CHECKING:
-    from intensor.certificate import Verification
+    from intensor._verify import Verification
     from intensor.cli.trial import Trial
 
 __all__ = ["demo"]
@@ -59,8 +59,8 @@ def demo(
 
     from intensor.cli.fitting import ended_early  # noqa: PLC0415
     from intensor.cli.trial import run_trial  # noqa: PLC0415
-    from intensor.data.atomic import atomic_write  # noqa: PLC0415
     from intensor.report import render  # noqa: PLC0415
+    from intensor.storage.atomic import atomic_write  # noqa: PLC0415
 
     trial = run_trial(quiet=common.quiet)
     training = trial.training

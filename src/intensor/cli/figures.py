@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from intensor.cli.output import number, rows, shortened
 
 if TYPE_CHECKING:
-    from intensor.arrays import FloatArray, IndexArray
+    from intensor._arrays import FloatArray, IndexArray
     from intensor.fitting.record import Fit, Validation
 
 __all__ = ["describe", "errors_of", "figures_of"]

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from intensor.data.formats.kinds import TABLES, find_kind
+from intensor.data.readers.kinds import TABLES, find_kind
 from intensor.errors import UnseenIndexError
 
 if TYPE_CHECKING:
-    from intensor.arrays import AnyArray, FloatArray, IndexArray
+    from intensor._arrays import AnyArray, FloatArray, IndexArray
     from intensor.cli.groups import Columns
     from intensor.data.table import Table
     from intensor.fitting.record import Fit
@@ -126,6 +126,6 @@ def _header(path: Path, kind: str | None) -> list[str]:
         from pyarrow import parquet  # noqa: PLC0415
 
         return [name.strip() for name in parquet.read_schema(path).names]
-    from intensor.data.formats.csv_rows import read_header  # noqa: PLC0415
+    from intensor.data.readers.csv_rows import read_header  # noqa: PLC0415
 
     return list(read_header(path, "\t" if found == "tsv" else None)[0])

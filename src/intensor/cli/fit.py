@@ -41,7 +41,7 @@ def fit(
 
     from intensor.cli.figures import describe, errors_of, figures_of  # noqa: PLC0415
     from intensor.cli.fitting import ended_early, fit_table, read_data  # noqa: PLC0415
-    from intensor.fitting.store import save  # noqa: PLC0415
+    from intensor.fitting.model_file import save  # noqa: PLC0415
 
     table = read_data(data, columns, mode)
     read = time.perf_counter()

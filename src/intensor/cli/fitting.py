@@ -28,8 +28,8 @@ def read_data(path: Path, columns: Columns, modes: list[str] | None) -> Table:
     import numpy as np  # noqa: PLC0415
 
     from intensor.data.doubts import warn_of_doubts  # noqa: PLC0415
-    from intensor.data.formats import read_table  # noqa: PLC0415
-    from intensor.data.formats.kinds import TABLES, find_kind  # noqa: PLC0415
+    from intensor.data.readers import read_table  # noqa: PLC0415
+    from intensor.data.readers.kinds import TABLES, find_kind  # noqa: PLC0415
 
     table = read_table(
         path,

@@ -35,7 +35,7 @@ def info(
 ) -> int:
     """Show what a model file holds: data, certificate, labels and the heaviest boxes."""
     from intensor.cli.figures import describe, figures_of  # noqa: PLC0415
-    from intensor.fitting.store import load  # noqa: PLC0415
+    from intensor.fitting.model_file import load  # noqa: PLC0415
 
     if not (common.json or common.quiet):
         check_stdout()

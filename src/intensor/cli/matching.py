@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from intensor.cli.groups import Columns
-from intensor.data.formats import read_table
-from intensor.data.formats.kinds import TABLES, TENSORS, find_kind
 from intensor.data.labels import check_same_kind, look_up
+from intensor.data.readers import read_table
+from intensor.data.readers.kinds import TABLES, TENSORS, find_kind
 from intensor.errors import LabelError, UnseenIndexError
 from intensor.problem.vertex import mode_offsets
 
 if TYPE_CHECKING:
-    from intensor.arrays import AnyArray, FloatArray, IndexArray
+    from intensor._arrays import AnyArray, FloatArray, IndexArray
     from intensor.fitting.record import Fit
 
 __all__ = ["check_readable", "known_cells", "observations_of"]

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from intensor.data.atomic import check_place
 from intensor.errors import FileFormatError
+from intensor.storage.atomic import check_place
 
 if TYPE_CHECKING:
     from intensor.solver.checkpoint import Place

@@ -58,8 +58,8 @@ def predict(
 
     from intensor.cli.matching import check_readable, known_cells  # noqa: PLC0415
     from intensor.cli.tables import check_writable, write_cells  # noqa: PLC0415
-    from intensor.data.formats import read_cells  # noqa: PLC0415
-    from intensor.fitting.store import load  # noqa: PLC0415
+    from intensor.data.readers import read_cells  # noqa: PLC0415
+    from intensor.fitting.model_file import load  # noqa: PLC0415
 
     fit = load(model)
     check_writable(output, fit.labels)

@@ -34,9 +34,9 @@ def report(
     check_output(output, suffixes=SUFFIXES, inputs=[model, data])
 
     from intensor.cli.matching import observations_of  # noqa: PLC0415
-    from intensor.data.atomic import atomic_write  # noqa: PLC0415
-    from intensor.fitting.store import load  # noqa: PLC0415
+    from intensor.fitting.model_file import load  # noqa: PLC0415
     from intensor.report import render  # noqa: PLC0415
+    from intensor.storage.atomic import atomic_write  # noqa: PLC0415
 
     fit = load(model)
     coords, values, weights = observations_of(fit, data, columns)

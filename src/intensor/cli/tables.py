@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from intensor.cli.output import printable, write
 from intensor.cli.places import STDOUT, TENSOR_KINDS, table_kind
-from intensor.data.formats import write_table, write_tensor
+from intensor.data.readers import write_table, write_tensor
 from intensor.errors import FileFormatError
 
 if TYPE_CHECKING:
-    from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape
+    from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
     from intensor.data.labels import Labels
 
 __all__ = ["check_writable", "write_cells"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from intensor.arrays import FloatArray, IndexArray
+from intensor._arrays import FloatArray, IndexArray
 from intensor.cli.fitting import fit_table
 from intensor.data.table import Table
 from intensor.datasets import flights

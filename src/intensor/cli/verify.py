@@ -34,7 +34,7 @@ def verify(
     """
     start = time.perf_counter()
     from intensor.cli.matching import observations_of  # noqa: PLC0415
-    from intensor.fitting.store import load  # noqa: PLC0415
+    from intensor.fitting.model_file import load  # noqa: PLC0415
 
     fit = load(model)
     coords, values, weights = observations_of(fit, data, columns)

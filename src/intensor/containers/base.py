@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape
+from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.data.labels import Labels
 from intensor.errors import (
     DenseTooLargeError,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape
+from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.containers.base import Observed, check_exact, check_observed, check_size
 from intensor.containers.dense import fitting_dtype, missing_flags
 from intensor.data.labels import Labels, number_labels

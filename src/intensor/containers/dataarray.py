@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from intensor.arrays import AnyArray, FloatArray, IndexArray
+from intensor._arrays import AnyArray, FloatArray, IndexArray
 from intensor.containers.base import Container, is_a
 from intensor.containers.coo import CooContainer
 from intensor.containers.dense import DenseContainer

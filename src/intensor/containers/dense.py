@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from intensor.arrays import AnyArray, FloatArray, IndexArray
+from intensor._arrays import AnyArray, FloatArray, IndexArray
 from intensor.containers.base import Observed, check_exact, check_observed
 from intensor.data.labels import Labels, number_labels
 from intensor.errors import EmptyDataError, ShapeError, ValuesError

@@ -13,7 +13,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from intensor.arrays import FloatArray, IndexArray
+from intensor._arrays import FloatArray, IndexArray
 from intensor.containers.base import Observed, check_exact, check_observed, check_size
 from intensor.containers.dense import fitting_dtype
 from intensor.data.columns import encode, find_column, numbers_of

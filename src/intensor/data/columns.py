@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from intensor.arrays import AnyArray, FloatArray, IndexArray
+from intensor._arrays import AnyArray, FloatArray, IndexArray
 from intensor.data.labels import check_same_kind, factorise, look_up
 from intensor.errors import InputError, LabelError, ValuesError
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from intensor.arrays import AnyArray
+from intensor._arrays import AnyArray
 from intensor.data.labels import Labels
 from intensor.errors import ModeWarning
 

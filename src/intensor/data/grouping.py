@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intensor.arrays import AnyArray, IndexArray, Shape
-from intensor.compiling import njit
-from intensor.threads import Workers, blocks_of
+from intensor._arrays import AnyArray, IndexArray, Shape
+from intensor.runtime.compiling import njit
+from intensor.runtime.threads import Workers, blocks_of
 
 __all__ = ["Groups", "group_rows"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from intensor.arrays import AnyArray, IndexArray, Shape
+from intensor._arrays import AnyArray, IndexArray, Shape
 from intensor.errors import LabelError
 
 __all__ = [

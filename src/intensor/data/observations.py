@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape
-from intensor.checks import check_coords, check_values, check_weights
+from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.data.collapsing import collapse, order_repeats
 from intensor.data.grouping import group_rows
-from intensor.threads import Workers
+from intensor.options.checks import check_coords, check_values, check_weights
+from intensor.runtime.threads import Workers
 
 __all__ = ["Observations", "cell_numbers", "observe", "standard_order"]
 

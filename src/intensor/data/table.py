@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape
+from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.data.labels import Labels
 
 __all__ = ["Table", "smallest_unsigned"]

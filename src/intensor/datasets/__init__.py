@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from importlib.resources import as_file, files
 
-from intensor.data.formats import read_table
+from intensor.data.readers import read_table
 from intensor.data.table import Table
 
 __all__ = ["flights"]

@@ -12,14 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from intensor.budget import Budget, listen_for_interrupt
-from intensor.checks import (
-    check_coords,
-    check_not_tiny,
-    check_values,
-    check_weights,
-    warn_above_radius,
-)
+from intensor.backends.select import Data
 from intensor.data.labels import Labels, number_labels
 from intensor.data.observations import Observations
 from intensor.errors import RemainderWarning, SettingError
@@ -46,12 +39,19 @@ from intensor.fitting.path import (
 from intensor.fitting.preparation import Prepared, prepare
 from intensor.fitting.record import Fit, Validation, spread_fit
 from intensor.fitting.samples import Samples, sample, splits
-from intensor.kernels.opening import Data
-from intensor.memory import fitting_bytes, require_memory, spreading_bytes
 from intensor.model.model import Model, shrunk
 from intensor.model.predictor import Predictor
 from intensor.model.remainder import Remainder
+from intensor.options.checks import (
+    check_coords,
+    check_not_tiny,
+    check_values,
+    check_weights,
+    warn_above_radius,
+)
 from intensor.oracles.cascade import exact_oracle
+from intensor.runtime.budget import Budget, listen_for_interrupt
+from intensor.runtime.memory import fitting_bytes, require_memory, spreading_bytes
 from intensor.solver.loop import mean_squared_error, run
 from intensor.solver.result import Progress, Result, Status, warn_if_empty
 from intensor.solver.snapshot import capture_result, restore_result
@@ -550,7 +550,7 @@ class _Fitting:
         )
         data: Data = prepared.observations
         if self._client is not None and can_spread(prepared.observations, options):
-            from intensor.kernels.shards.distributed import (  # noqa: PLC0415  (distributed)
+            from intensor.backends.sharded.distributed import (  # noqa: PLC0415  (distributed)
                 spread_cells,
             )
 

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from intensor.arrays import AnyArray, FloatArray
-from intensor.budget import Budget
-from intensor.threads import Workers, evenly, one_blas_thread
+from intensor._arrays import AnyArray, FloatArray
+from intensor.runtime.budget import Budget
+from intensor.runtime.threads import Workers, evenly, one_blas_thread
 
 __all__ = ["FieldAlgebra", "OutOfTimeError"]
 

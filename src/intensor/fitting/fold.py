@@ -8,9 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from intensor.arrays import Shape
-from intensor.budget import Budget
-from intensor.data.tree import Branch, Tree
+from intensor._arrays import Shape
 from intensor.fitting.kriging import can_krige, krige
 from intensor.fitting.metrics import measure
 from intensor.fitting.options import Options, Scale
@@ -19,11 +17,13 @@ from intensor.fitting.samples import Samples, sample
 from intensor.model.model import Model
 from intensor.model.predictor import Predictor
 from intensor.oracles.cascade import NoSearch
-from intensor.solver.fast import UNPROVABLE, FastEngine
+from intensor.runtime.budget import Budget
+from intensor.solver.fast.engine import UNPROVABLE, FastEngine
 from intensor.solver.loop import drive
 from intensor.solver.result import Progress
 from intensor.solver.settings import Settings
 from intensor.solver.snapshot import capture_model, capture_trace, restore_model, restore_trace
+from intensor.storage.codec import Branch, Tree
 
 __all__ = ["BOXED", "Fold", "Step", "capture_step", "remainder_of", "restore_step"]
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from intensor.budget import Budget
 from intensor.fitting.fold import Fold, Step, capture_step, remainder_of, restore_step
 from intensor.fitting.journal import NO_NOTES, Notes
 from intensor.fitting.options import Options, Scale
 from intensor.fitting.samples import Samples
 from intensor.model.model import Model
+from intensor.runtime.budget import Budget
 from intensor.solver.result import Progress
 
 __all__ = ["Folds", "open_folds"]

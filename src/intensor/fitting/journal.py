@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from intensor.budget import Budget
-from intensor.data.tree import Branch, Tree
 from intensor.fitting.options import Options
 from intensor.fitting.samples import Samples
 from intensor.model.transform import TRANSFORMS
+from intensor.runtime.budget import Budget
 from intensor.solver.checkpoint import CheckpointFile, Keeper, Place, Snapshots
 from intensor.solver.fingerprint import random_boxes
 from intensor.solver.loop import KEEPS_NOTHING
+from intensor.storage.codec import Branch, Tree
 
 __all__ = ["NO_NOTES", "Journal", "Notes"]
 

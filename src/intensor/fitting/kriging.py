@@ -23,13 +23,13 @@ import math
 
 import numpy as np
 
-from intensor.arrays import AnyArray, FloatArray, inner
-from intensor.budget import Budget
+from intensor._arrays import AnyArray, FloatArray, inner
 from intensor.data.observations import Observations
 from intensor.fitting.fields import FieldAlgebra, OutOfTimeError
 from intensor.fitting.samples import Samples
 from intensor.model.model import Model
 from intensor.model.remainder import Remainder
+from intensor.runtime.budget import Budget
 
 __all__ = ["ROUNDS", "can_krige", "krige"]
 

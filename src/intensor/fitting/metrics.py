@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from intensor.arrays import FloatArray
+from intensor._arrays import FloatArray
 
 __all__ = ["METRICS", "measure"]
 

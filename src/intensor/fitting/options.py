@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from intensor.checks import check_at_least, check_radius
 from intensor.errors import SettingError
 from intensor.fitting.metrics import METRICS
 from intensor.model.transform import TRANSFORMS, Transform, find_transform
+from intensor.options.checks import check_at_least, check_radius
 from intensor.oracles.cascade import exact_choices
 from intensor.solver.checkpoint import EVERY, Place, check_checkpoint
 from intensor.solver.settings import Settings, check_settings

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from intensor.arrays import AnyArray
+from intensor._arrays import AnyArray
 from intensor.data.labels import Labels
 from intensor.errors import LabelError
 from intensor.fitting.record import Fit, Validation

@@ -11,18 +11,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from intensor.arrays import AnyArray, FloatArray, Shape
-from intensor.budget import Budget
-from intensor.checks import EXTREME
-from intensor.data.tree import Branch, Tree
+from intensor._arrays import AnyArray, FloatArray, Shape
 from intensor.fitting.fold import BOXED, Step
 from intensor.fitting.folds import Folds, open_folds
 from intensor.fitting.journal import NO_NOTES, Notes
 from intensor.fitting.options import Options, Scale
 from intensor.fitting.samples import Samples
 from intensor.model.model import Model
+from intensor.options.checks import EXTREME
+from intensor.runtime.budget import Budget
 from intensor.solver.result import Progress
 from intensor.solver.snapshot import capture_model, restore_model
+from intensor.storage.codec import Branch, Tree
 
 __all__ = [
     "BOXED",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from intensor.arrays import FloatArray, inner
+from intensor._arrays import FloatArray, inner
 from intensor.data.observations import Observations, observe
 from intensor.errors import NegativeValueError
 from intensor.fitting.options import Scale

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from intensor.arrays import FloatArray, IndexArray, Shape
-from intensor.certificate import Check, Verification, verify
+from intensor._arrays import FloatArray, IndexArray, Shape
+from intensor._verify import Check, Verification, verify
 from intensor.data.labels import Labels
 from intensor.data.named import NamedCells, named_cells, observed_cells
 from intensor.errors import UnseenIndexError
 from intensor.fitting.path import NEARLY, RadiusPath
 from intensor.model.model import Model
 from intensor.model.predictor import Predictor, index_counts
+from intensor.problem.reindex import Whole
 from intensor.problem.vertex import mode_slices
-from intensor.problem.whole import Whole
 from intensor.solver.condensing import spread_model, spread_result
 from intensor.solver.result import Result, Status
 
@@ -240,7 +240,7 @@ class Fit:
 
     def save(self, path: Any) -> None:
         """Write the fit to a model file (``.npz``; read it back with ``intensor.load``)."""
-        from intensor.fitting.store import save  # noqa: PLC0415  (the store knows this class)
+        from intensor.fitting.model_file import save  # noqa: PLC0415  (the store knows this class)
 
         save(self, path)
 

@@ -19,8 +19,13 @@ from typing import Any
 
 from distributed import Client, wait
 
-from intensor.budget import Budget
-from intensor.data.tree import Branch, Tree
+from intensor.backends.sharded.distributed import (
+    ATTEMPTS,
+    LOST,
+    PATIENCE,
+    check_workers,
+    cluster_errors,
+)
 from intensor.errors import ClusterError, WorkerLostError
 from intensor.fitting.fold import Fold, Step, capture_step, remainder_of, restore_step
 from intensor.fitting.folds import step_name, word_for
@@ -28,16 +33,11 @@ from intensor.fitting.journal import NO_NOTES, Notes
 from intensor.fitting.options import Options, Scale
 from intensor.fitting.preparation import prepare
 from intensor.fitting.samples import Samples
-from intensor.kernels.shards.distributed import (
-    ATTEMPTS,
-    LOST,
-    PATIENCE,
-    check_workers,
-    cluster_errors,
-)
 from intensor.model.model import Model
+from intensor.runtime.budget import Budget
+from intensor.runtime.stopwatch import COMPILING
 from intensor.solver.result import Progress
-from intensor.stopwatch import COMPILING
+from intensor.storage.codec import Branch, Tree
 
 __all__ = ["RemoteFolds"]
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape
+from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.data.observations import cell_numbers, standard_order
-from intensor.problem.whole import Whole, leave_out
+from intensor.problem.reindex import Whole, leave_out
 
 __all__ = ["Samples", "lost_mode", "sample", "splits"]
 

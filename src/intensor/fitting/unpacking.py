@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from intensor.arrays import AnyArray, FloatArray
-from intensor.checks import check_radius, check_shape
+from intensor._arrays import AnyArray, FloatArray
 from intensor.data.labels import Labels
 from intensor.errors import ModelFileError
 from intensor.fitting.packing import COUNTERS, FORMAT, PATH, TRACE, VERSION
@@ -23,6 +22,7 @@ from intensor.model.model import Model
 from intensor.model.predictor import Predictor
 from intensor.model.remainder import Remainder
 from intensor.model.transform import TRANSFORMS
+from intensor.options.checks import check_radius, check_shape
 from intensor.problem.vertex import Vertices, mode_slices
 from intensor.solver.result import Counters, Progress, Result, Seconds, Status
 

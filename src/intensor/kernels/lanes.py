@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from intensor.arrays import AnyArray, FlagArray, FloatArray, IndexArray, WordArray
-from intensor.compiling import njit
+from intensor._arrays import AnyArray, FlagArray, FloatArray, IndexArray, WordArray
 from intensor.kernels import bits
+from intensor.runtime.compiling import njit
 
 __all__ = [
     "descend_lanes",

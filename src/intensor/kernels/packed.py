@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from intensor.arrays import AnyArray, FloatArray, WordArray
-from intensor.compiling import njit
+from intensor._arrays import AnyArray, FloatArray, WordArray
 from intensor.kernels import bits
+from intensor.runtime.compiling import njit
 
 __all__ = ["fit_cells", "gram_rows", "gram_rows_weighted", "member_sums", "pack_members"]
 

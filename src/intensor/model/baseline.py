@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intensor.arrays import AnyArray, FloatArray, Shape, inner
+from intensor._arrays import AnyArray, FloatArray, Shape, inner
 from intensor.data.observations import Observations
 from intensor.problem.vertex import mode_offsets
 

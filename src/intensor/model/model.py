@@ -10,13 +10,13 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from intensor.arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape
-from intensor.checks import check_coords
+from intensor._arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape
 from intensor.data.named import refuse_tables
 from intensor.errors import CoordinateError, DenseTooLargeError, ShapeError
-from intensor.kernels import cpu
-from intensor.memory import available_memory
+from intensor.kernels import cells as cpu
+from intensor.options.checks import check_coords
 from intensor.problem.vertex import Vertices, mode_offsets, pack_vertices
+from intensor.runtime.memory import available_memory
 
 __all__ = ["Box", "Model", "build_model", "shrunk"]
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape
-from intensor.checks import check_cells
+from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.data.named import refuse_tables
 from intensor.errors import SettingError, UnseenIndexError
 from intensor.model.baseline import Baseline
 from intensor.model.model import Model
 from intensor.model.remainder import Remainder
 from intensor.model.transform import TRANSFORMS, Transform
+from intensor.options.checks import check_cells
 from intensor.problem.vertex import mode_offsets, mode_slices
 
 __all__ = ["UNSEEN", "Predictor", "index_counts"]

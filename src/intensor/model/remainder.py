@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intensor.arrays import AnyArray, FloatArray, IndexArray, Shape
+from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.problem.vertex import mode_slices
 
 __all__ = ["Remainder"]

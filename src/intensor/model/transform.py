@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intensor.arrays import FloatArray
+from intensor._arrays import FloatArray
 from intensor.errors import SettingError, ValuesError
 
 __all__ = ["TRANSFORMS", "Transform", "find_transform"]

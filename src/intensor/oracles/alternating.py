@@ -12,15 +12,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from intensor.arrays import FlagArray, FloatArray, Shape
-from intensor.budget import Budget
+from intensor._arrays import FlagArray, FloatArray, Shape
 from intensor.data.observations import Observations
-from intensor.kernels.contraction import Contraction
 from intensor.kernels.lanes import descend_lanes, mix_starts, split_lanes
-from intensor.kernels.layout import positions
 from intensor.oracles.base import Answer, Goal
+from intensor.oracles.contraction import Contraction
 from intensor.oracles.trivial import vertex_cost
+from intensor.problem.layout import positions
 from intensor.problem.vertex import mode_offsets, mode_slices
+from intensor.runtime.budget import Budget
 
 __all__ = ["AlternatingOracle", "best_of_many"]
 

@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from intensor.arrays import FlagArray, FloatArray
-from intensor.budget import Budget
+from intensor._arrays import FlagArray, FloatArray
+from intensor.runtime.budget import Budget
 
 __all__ = ["Answer", "Goal", "Oracle"]
 

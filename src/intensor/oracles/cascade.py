@@ -12,21 +12,21 @@ from collections.abc import Callable
 
 import numpy as np
 
-from intensor.arrays import FlagArray, FloatArray
-from intensor.budget import Budget
+from intensor._arrays import FlagArray, FloatArray
+from intensor.backends.select import Data, has_device
 from intensor.data.observations import Observations
 from intensor.errors import MemoryLimitError, SettingError
-from intensor.kernels.opening import Data, has_device
-from intensor.memory import require_memory
 from intensor.oracles.base import Answer, Goal, Oracle
-from intensor.oracles.branch_bound import BranchOracle
-from intensor.oracles.decomposed import DecomposedOracle
-from intensor.oracles.device_enumeration import DeviceEnumerationOracle
-from intensor.oracles.enumeration import EnumerationOracle
+from intensor.oracles.exact.branch_bound import BranchOracle
+from intensor.oracles.exact.decomposed import DecomposedOracle
+from intensor.oracles.exact.device_enumeration import DeviceEnumerationOracle
+from intensor.oracles.exact.enumeration import EnumerationOracle
+from intensor.oracles.exact.plan import LEAST_DEVICE_SECONDS
 from intensor.oracles.mip import mip_solver
 from intensor.oracles.mip.oracle import MipOracle
-from intensor.oracles.plan import LEAST_DEVICE_SECONDS
 from intensor.oracles.trivial import sum_of_negative, trivial_answer
+from intensor.runtime.budget import Budget
+from intensor.runtime.memory import require_memory
 
 __all__ = ["EXACT_CHOICES", "ORACLES", "Limited", "NoSearch", "exact_choices", "exact_oracle"]
 

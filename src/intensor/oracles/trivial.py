@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from intensor.arrays import FlagArray, FloatArray
+from intensor._arrays import FlagArray, FloatArray
 from intensor.data.observations import Observations
 from intensor.oracles.base import Answer
 from intensor.problem.vertex import membership

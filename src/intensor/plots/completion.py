@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from intensor.arrays import IndexArray
+from intensor._arrays import IndexArray
 from intensor.data.named import observed_cells
 from intensor.errors import SettingError
 from intensor.fitting.record import Fit

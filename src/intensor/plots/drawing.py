@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from intensor.arrays import AnyArray
+from intensor._arrays import AnyArray
 from intensor.errors import MissingExtraError
 from intensor.report.text import clean, shorten
 

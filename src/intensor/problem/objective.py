@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intensor.arrays import FloatArray, inner
+from intensor._arrays import FloatArray, inner
 from intensor.data.observations import Observations
 
 __all__ = ["Objective", "bound_from_sums", "build_objective", "scaled_constant"]

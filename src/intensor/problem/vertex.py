@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intensor.arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape, WordArray
+from intensor._arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape, WordArray
 
 __all__ = ["Vertices", "membership", "mode_offsets", "mode_slices", "pack_vertices"]
 

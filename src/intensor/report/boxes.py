@@ -8,7 +8,7 @@ from itertools import islice, pairwise
 
 import numpy as np
 
-from intensor.arrays import AnyArray, IndexArray
+from intensor._arrays import AnyArray, IndexArray
 from intensor.fitting.record import Fit
 from intensor.report.numbers import count, number, percent, signed
 from intensor.report.series import scale_words

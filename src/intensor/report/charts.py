@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from intensor.arrays import FloatArray
+from intensor._arrays import FloatArray
 from intensor.fitting.record import Validation
 from intensor.report.axis import Axis, make_axis, wants_log
 from intensor.report.canvas import Canvas

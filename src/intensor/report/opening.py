@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from intensor.certificate import Verification
+from intensor._verify import Verification
 from intensor.fitting.record import Fit
 from intensor.report.numbers import count, number, percent, seconds
 from intensor.report.series import scale_words

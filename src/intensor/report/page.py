@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from intensor.certificate import Verification
+from intensor._verify import Verification
 from intensor.fitting.record import Fit
 from intensor.report.opening import cards, headline, status_notice
 from intensor.report.sections import (

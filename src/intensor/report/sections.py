@@ -7,7 +7,7 @@ import platform
 
 import numpy as np
 
-from intensor.certificate import Verification
+from intensor._verify import Verification
 from intensor.fitting.record import Fit, Validation
 from intensor.report.boxes import boxes_table, effects_table
 from intensor.report.charts import convergence_chart, path_chart, residual_chart, scatter_chart

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intensor.arrays import AnyArray, FloatArray
+from intensor._arrays import AnyArray, FloatArray
 from intensor.fitting.path import RadiusPath
 from intensor.fitting.record import Fit
 from intensor.report.axis import wants_log

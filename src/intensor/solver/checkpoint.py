@@ -19,14 +19,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from intensor.budget import Budget
-from intensor.checks import check_at_least
-from intensor.data.atomic import check_place
-from intensor.data.tree import Branch, Tree, read_tree, write_tree
 from intensor.errors import CheckpointError, CheckpointWarning, FileFormatError, SettingError
+from intensor.options.checks import check_at_least
+from intensor.runtime.budget import Budget
 from intensor.solver.engine import Engine
 from intensor.solver.result import Progress
 from intensor.solver.snapshot import capture_trace, restore_trace
+from intensor.storage.atomic import check_place
+from intensor.storage.codec import Branch, Tree, read_tree, write_tree
 
 __all__ = ["EVERY", "CheckpointFile", "Keeper", "Place", "Snapshots", "check_checkpoint"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from intensor.data.observations import Observations
 from intensor.model.model import Model
-from intensor.problem.whole import Whole, leave_out
+from intensor.problem.reindex import Whole, leave_out
 from intensor.solver.result import Result
 
 __all__ = ["condense", "spread_model", "spread_result"]

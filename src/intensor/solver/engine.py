@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from intensor.arrays import FlagArray, FloatArray
-from intensor.budget import Budget
-from intensor.data.tree import Branch, Tree
-from intensor.kernels.opening import Data
+from intensor._arrays import FlagArray, FloatArray
+from intensor.backends.select import Data
 from intensor.oracles.base import Oracle
+from intensor.runtime.budget import Budget
 from intensor.solver.settings import Settings
 from intensor.solver.state import State
+from intensor.storage.codec import Branch, Tree
 
 __all__ = ["Engine", "Version"]
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from intensor.arrays import Shape
-from intensor.data.tree import Tree
-from intensor.kernels.opening import Data
+from intensor._arrays import Shape
+from intensor.backends.select import Data
 from intensor.model.model import Model, build_model
-from intensor.problem.whole import Whole
+from intensor.problem.reindex import Whole
 from intensor.solver.loop import mean_squared_error
+from intensor.storage.codec import Tree
 
 __all__ = ["fingerprint", "random_boxes"]
 

@@ -8,20 +8,20 @@ from collections.abc import Callable
 
 import numpy as np
 
-from intensor.arrays import FlagArray, FloatArray, inner
-from intensor.budget import Budget
+from intensor._arrays import FlagArray, FloatArray, inner
+from intensor.backends.select import Data, open_cells
 from intensor.data.observations import Observations
-from intensor.kernels.opening import Data, open_cells
 from intensor.model.model import Model, build_model
 from intensor.oracles.base import Oracle
+from intensor.runtime.budget import Budget
+from intensor.runtime.threads import Workers
 from intensor.solver.checkpoint import Keeper
 from intensor.solver.engine import Engine
-from intensor.solver.fast import FastEngine
+from intensor.solver.fast.engine import FastEngine
 from intensor.solver.result import Counters, Progress, Result, Seconds, Status
 from intensor.solver.settings import Settings
 from intensor.solver.termination import stop_reason
 from intensor.solver.variants import find_version
-from intensor.threads import Workers
 
 __all__ = ["Callback", "drive", "mean_squared_error", "run"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-from intensor.checks import check_at_least, check_positive, check_radius
+from intensor.backends.select import devices
 from intensor.errors import SettingError
-from intensor.kernels.opening import devices
+from intensor.options.checks import check_at_least, check_positive, check_radius
 
 __all__ = ["Settings", "check_settings"]
 

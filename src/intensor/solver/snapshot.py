@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from intensor.arrays import Shape
-from intensor.data.tree import Branch, Tree
+from intensor._arrays import Shape
 from intensor.model.model import Model
 from intensor.problem.vertex import Vertices
 from intensor.solver.result import Counters, Progress, Result, Seconds, Status
 from intensor.solver.state import State, Witness
+from intensor.storage.codec import Branch, Tree
 
 __all__ = [
     "capture_model",

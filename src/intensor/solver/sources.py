@@ -10,8 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from intensor.arrays import Shape
-from intensor.checks import (
+from intensor._arrays import Shape
+from intensor.backends.select import Data, on_device, wants_device
+from intensor.backends.sharded.cells import ShardedObservations
+from intensor.data.observations import observe
+from intensor.errors import CoordinateError, SettingError
+from intensor.options.checks import (
     check_coords,
     check_memory,
     check_not_tiny,
@@ -20,15 +24,11 @@ from intensor.checks import (
     warn_above_radius,
     warn_largest_above_radius,
 )
-from intensor.data.observations import observe
-from intensor.errors import CoordinateError, SettingError
-from intensor.kernels.opening import Data, on_device, wants_device
-from intensor.kernels.shards.cells import ShardedObservations
-from intensor.memory import collapsing_bytes, require_memory, solving_bytes, spreading_bytes
-from intensor.problem.whole import Whole
+from intensor.problem.reindex import Whole
+from intensor.runtime.memory import collapsing_bytes, require_memory, solving_bytes, spreading_bytes
+from intensor.runtime.threads import Workers
 from intensor.solver.condensing import condense
 from intensor.solver.settings import Settings
-from intensor.threads import Workers
 
 __all__ = ["collect"]
 
@@ -71,7 +71,7 @@ def collect(
     if on_device(values) or (
         sample_weight is None and wants_device(settings.device, _count(values))
     ):
-        from intensor.kernels.cuda.observations import (  # noqa: PLC0415  (imports numba.cuda)
+        from intensor.backends.cuda.observations import (  # noqa: PLC0415  (imports numba.cuda)
             observe_on_device,
         )
 
@@ -115,8 +115,8 @@ def _from_files(
     allow_negative: bool,
 ) -> ShardedObservations:
     """Collapse a Parquet dataset into shards on disk."""
-    from intensor.data.formats.dataset import open_dataset  # noqa: PLC0415  (imports pyarrow)
-    from intensor.kernels.shards.disk import observe_on_disk  # noqa: PLC0415
+    from intensor.backends.sharded.disk import observe_on_disk  # noqa: PLC0415
+    from intensor.data.readers.dataset import open_dataset  # noqa: PLC0415  (imports pyarrow)
 
     dataset = open_dataset(Path(path), _column(value))
     return observe_on_disk(
@@ -138,8 +138,8 @@ def _from_cluster(
     allow_negative: bool,
 ) -> ShardedObservations:
     """Spread observations over the workers of a cluster."""
-    from intensor.data.formats.dataset import open_dataset  # noqa: PLC0415  (imports pyarrow)
-    from intensor.kernels.shards.distributed import observe_on_workers  # noqa: PLC0415
+    from intensor.backends.sharded.distributed import observe_on_workers  # noqa: PLC0415
+    from intensor.data.readers.dataset import open_dataset  # noqa: PLC0415  (imports pyarrow)
 
     words: dict[str, Any] = {"allow_negative": allow_negative, "device": device}
     if isinstance(coords, (str, PathLike)):

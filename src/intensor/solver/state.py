@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from intensor.arrays import FlagArray, FloatArray
+from intensor._arrays import FlagArray, FloatArray
 
 __all__ = ["State", "Witness"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from intensor.budget import Budget
+from intensor.runtime.budget import Budget
 from intensor.solver.result import Status
 from intensor.solver.settings import Settings
 from intensor.solver.state import State

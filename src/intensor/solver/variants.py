@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from intensor.errors import UnknownVersionError
-from intensor.kernels.contraction import PerCell, PerIndexRemembered
-from intensor.solver.blended import Blended
+from intensor.oracles.contraction import PerCell, PerIndexRemembered
 from intensor.solver.engine import Version
-from intensor.solver.fast import Fast
-from intensor.solver.rows import DenseRows, SparseRows
-from intensor.solver.steps import AcceleratedDescent, PairwiseStep, SimplexDescent
+from intensor.solver.fast.engine import Fast
+from intensor.solver.paper.engine import Blended
+from intensor.solver.paper.rows import DenseRows, SparseRows
+from intensor.solver.paper.steps import AcceleratedDescent, PairwiseStep, SimplexDescent
 
 __all__ = ["VERSIONS", "find_version"]
 

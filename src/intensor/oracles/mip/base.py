@@ -6,7 +6,7 @@ import importlib
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from intensor.arrays import FlagArray, FloatArray
+from intensor._arrays import FlagArray, FloatArray
 from intensor.errors import SolverUnavailableError
 from intensor.oracles.mip.formulation import Formulation
 from intensor.oracles.mip.watch import Watch

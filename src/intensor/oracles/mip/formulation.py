@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from intensor.arrays import FlagArray, FloatArray, IndexArray
+from intensor._arrays import FlagArray, FloatArray, IndexArray
 from intensor.data.observations import Observations
 from intensor.problem.vertex import mode_offsets
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from intensor.arrays import FlagArray
+from intensor._arrays import FlagArray
 from intensor.errors import SolverUnavailableError
 from intensor.oracles.mip.base import MipReply, import_solver
 from intensor.oracles.mip.formulation import Formulation

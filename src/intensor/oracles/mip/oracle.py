@@ -10,8 +10,7 @@ import logging
 
 import numpy as np
 
-from intensor.arrays import FlagArray, FloatArray
-from intensor.budget import Budget
+from intensor._arrays import FlagArray, FloatArray
 from intensor.data.observations import Observations
 from intensor.errors import IntensorError, SolverFailedError
 from intensor.oracles.base import Answer, Goal
@@ -19,6 +18,7 @@ from intensor.oracles.mip.base import MipReply, MipSolver
 from intensor.oracles.mip.formulation import Formulation, formulate
 from intensor.oracles.mip.watch import Watch
 from intensor.oracles.trivial import sum_of_negative, trivial_answer, vertex_cost
+from intensor.runtime.budget import Budget
 
 __all__ = ["MipOracle", "error_margin"]
 

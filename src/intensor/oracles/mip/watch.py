@@ -8,8 +8,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from intensor.budget import Budget
 from intensor.oracles.base import Goal
+from intensor.runtime.budget import Budget
 
 __all__ = ["Watch"]
 

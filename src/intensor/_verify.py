@@ -1,0 +1,207 @@
+"""Check a result from scratch, trusting nothing that the solver computed.
+
+Everything here is done with the raw observations and the vertices' bits, by other means than
+the solver's (``recount``). The bound is recomputed at the point where it was proven, by trying
+every vertex (``proofs``). That grows like 2^(sum of all mode lengths but the longest), so it is
+done only where it is affordable; the verification says so when it is not.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from intensor._arrays import FloatArray, IndexArray
+from intensor.certificate.proofs import (
+    SLACK,
+    Check,
+    Ruler,
+    as_number,
+    check_bound,
+    feasibility,
+    readable,
+)
+from intensor.certificate.recount import Point, group
+from intensor.errors import SettingError, ShapeError
+from intensor.model.model import Model
+from intensor.options.checks import check_coords, check_values, check_weights
+from intensor.solver.result import Result, Status
+
+__all__ = ["Check", "Verification", "verify"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What a check from scratch found.
+
+    Attributes
+    ----------
+    objective
+        Mean squared error, recomputed.
+    bound
+        What could be proven here: recomputed where affordable, else the within-cell constant.
+    checks
+        Everything that was looked at, in order.
+    """
+
+    objective: float
+    bound: float
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing failed (what could not be checked does not count as failed)."""
+        return all(check.passed is None or check.passed for check in self.checks)
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything could be checked."""
+        return all(check.passed is not None for check in self.checks)
+
+    @property
+    def gap(self) -> float:
+        """Objective minus bound, both recomputed."""
+        return self.objective - self.bound
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """The messages of what failed."""
+        return tuple(
+            check.message for check in self.checks if check.passed is not None and not check.passed
+        )
+
+    def __str__(self) -> str:
+        marks: dict[bool | None, str] = {True: "pass", False: "FAIL", None: "open"}
+        return "\n".join(f"{marks[c.passed]}  {c.name}: {c.message}" for c in self.checks)
+
+
+def verify(
+    result_or_model: Result | Model,
+    coords: ArrayLike,
+    values: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    effort: float = 5e9,
+) -> Verification:
+    """Recompute feasibility, objective and gap from scratch and say what fails.
+
+    Parameters
+    ----------
+    result_or_model
+        A result, whose claims are all checked; or a bare model, which claims only that it is
+        feasible for its radius.
+    coords, values
+        The observations, as given to ``solve``.
+    sample_weight
+        Their weights, if they were given to ``solve``.
+    effort
+        How many additions the check of the bound may take; beyond that it stays open.
+
+    Examples
+    --------
+    >>> import intensor
+    >>> data = intensor.planted((4, 4), 12, noise=0.1)
+    >>> result = intensor.solve(data.coords, data.values, shape=(4, 4), radius=1.0, tol=1e-8)
+    >>> report = intensor.verify(result, data.coords, data.values)
+    >>> report.ok, report.complete
+    (True, True)
+    """
+    result = result_or_model if isinstance(result_or_model, Result) else None
+    model = result_or_model.model if isinstance(result_or_model, Result) else result_or_model
+    if not isinstance(model, Model):
+        raise SettingError(
+            f"verify got a {type(result_or_model).__name__}; expected a Result or a Model "
+            "(a Fit checks itself: fit.verify(coords, values))"
+        )
+    allowed = _check_effort(effort)
+    cells, observed, weights = _check_observations(model, coords, values, sample_weight)
+    data = group(cells, observed, weights)
+    checks = list(feasibility("model", model))
+    feasible = all(check.passed for check in checks)
+    point = Point(model, data) if readable(model) else None
+    objective = math.nan if point is None else point.objective
+    bound = data.within
+    if result is not None:
+        result = replace(
+            result,
+            objective=as_number(result.objective),
+            bound=as_number(result.bound),
+            tolerance=as_number(result.tolerance),
+        )
+        ruler = Ruler(data, point)
+        checks.append(_check_objective(result.objective, objective, ruler))
+        ceiling = objective if feasible else math.inf
+        bound, check = check_bound(result, data, ruler, ceiling=ceiling, effort=allowed)
+        checks.append(check)
+        checks.append(_check_status(result, objective, ruler, proven=check.passed))
+    return Verification(objective=objective, bound=bound, checks=tuple(checks))
+
+
+def _check_effort(effort: object) -> float:
+    """Return a number that is at least 0; infinity allows any effort."""
+    number = as_number(effort)
+    if not number >= 0.0:
+        raise SettingError(
+            f"effort is {effort!r}; expected a number >= 0, of additions that may be made"
+        )
+    return number
+
+
+def _check_observations(
+    model: Model, coords: ArrayLike, values: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[IndexArray, FloatArray, FloatArray]:
+    """Return the observations of positive weight, checked as ``solve`` checks them."""
+    cells, lengths = check_coords(coords, None)
+    if cells.shape[1] != len(model.shape):
+        raise ShapeError(
+            f"coords has shape {cells.shape}; expected (n, {len(model.shape)}) for a model of "
+            f"shape {model.shape}"
+        )
+    if any(found > length for found, length in zip(lengths, model.shape, strict=True)):
+        raise ShapeError(
+            f"coords leave the model's shape {model.shape}: they need at least {lengths} "
+            "(give the observations that the model was fitted to)"
+        )
+    observed = check_values(values, len(cells), allow_negative=True)
+    if sample_weight is None:
+        return cells, observed, np.ones(observed.size)
+    weights = check_weights(sample_weight, observed.size)
+    kept = weights > 0.0
+    return cells[kept], observed[kept], weights[kept]
+
+
+def _check_objective(claimed: float, found: float, ruler: Ruler) -> Check:
+    larger = max(abs(claimed), abs(found))
+    same = abs(claimed - found) <= SLACK * larger + ruler.rounding(larger)
+    return Check(
+        name="objective",
+        passed=bool(same and larger < math.inf),
+        message=f"claimed {claimed:.12g}, recomputed {found:.12g}",
+    )
+
+
+def _check_status(result: Result, objective: float, ruler: Ruler, *, proven: bool | None) -> Check:
+    """Check that OPTIMAL is said of a proven gap within the tolerance."""
+    gap, tolerance = objective - result.bound, result.tolerance
+    message = f"status {result.status}, gap {gap:.6g}, tolerance {tolerance:g}"
+    passed: bool | None
+    if not isinstance(result.status, Status):
+        passed, message = False, f"the status is {result.status!r}, which is none"
+    elif not tolerance >= 0.0:
+        passed, message = False, f"{message}; expected a tolerance of at least 0"
+    elif result.status is not Status.OPTIMAL:
+        passed = True
+    elif not tolerance < math.inf:
+        passed, message = False, f"{message}; every model is within an infinite tolerance"
+    elif not gap <= tolerance * (1.0 + SLACK) + ruler.rounding(objective):
+        passed = False
+    elif tolerance >= ruler.values > 0.0 and gap >= ruler.values - ruler.within:
+        passed, message = None, f"{message}; that is true of a model without boxes too"
+    elif proven is None:
+        passed, message = None, f"{message}; the bound was not rechecked"
+    else:
+        passed = True
+    return Check(name="status", passed=passed, message=message)

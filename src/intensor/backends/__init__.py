@@ -1,0 +1,1 @@
+"""Where the observed cells are kept and summed over: in memory, on a CUDA device, in shards."""

@@ -1,0 +1,225 @@
+"""Alternating minimisation in bit lanes as CUDA kernels; twins of those in ``lanes``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba.cuda
+import numpy as np
+
+from intensor._arrays import AnyArray, FloatArray, IndexArray, WordArray
+from intensor.backends.cuda.blocks import NONE, TILE, halve, vertices_around
+
+cuda: Any = numba.cuda
+
+__all__ = ["lane_sums", "lane_sums_runs", "switch_lanes"]
+
+STRETCH = 16
+"""Cells between two looks at whether the index changes, in ``lane_sums_runs``."""
+SHARES = 2.0**61
+"""What the shares of all cells together are, as a whole number."""
+ONE = np.uint64(1)
+
+
+@cuda.jit(device=True, inline=True)
+def _cost(
+    amount: int, share: float, inside: np.uint64, lane: int, weights: FloatArray, scale: float
+) -> Any:
+    """Return what a cell costs in a lane, the curvature included, as a whole number."""
+    weight = weights[lane]
+    if weight == 0.0:
+        return amount
+    change = np.int64(round(share * (weight * scale)))
+    return amount - change if (inside >> np.uint64(lane)) & ONE else amount + change
+
+
+@cuda.jit(cache=True)
+def lane_sums(
+    rows: AnyArray,
+    costs: FloatArray,
+    shares: AnyArray,
+    step: int,
+    one_share: float,
+    sign: float,
+    scale: float,
+    origins: WordArray,
+    weights: FloatArray,
+    lanes: WordArray,
+    live: np.uint64,
+    mode: int,
+    low: int,
+    out_sums: IndexArray,
+) -> None:
+    """Add the cost of each index of a mode to ``out_sums``, lane by lane.
+
+    Parameters
+    ----------
+    shares, step, one_share
+        Cell j counts ``one_share * shares[j * step]``.
+    sign, scale
+        Costs are taken times the sign and counted in whole multiples of ``1 / scale``.
+    origins, weights
+        (sum(shape), 1) and (64,) vertices to exchange and their weights, as in the twin
+        ``lane_sums_around``; a weight of 0 leaves the cost as it is, as in ``lane_sums``.
+    lanes
+        (sum(shape), 1) a bit per start.
+    live
+        Lanes that are still moving; the others are skipped.
+    low
+        Where the mode begins in ``lanes``.
+    out_sums
+        (r, 64) sums so far.
+    """
+    cell = cuda.blockIdx.x * TILE + cuda.threadIdx.x
+    while cell < costs.size:
+        members = live
+        for other in range(rows.shape[0]):
+            if other != mode:
+                members &= lanes[rows[other, cell], 0]
+        if members != NONE:
+            inside = vertices_around(rows, origins, 0, cell)
+            amount = np.int64(round(sign * costs[cell] * scale))
+            share = one_share * shares[cell * step]
+            index = rows[mode, cell] - low
+            while members != NONE:
+                lane = cuda.ffs(members) - 1
+                cost = _cost(amount, share, inside, lane, weights, scale)
+                cuda.atomic.add(out_sums, (index, lane), cost)
+                members &= members - ONE
+        cell += cuda.gridDim.x * TILE
+
+
+@cuda.jit(device=True, inline="always")
+def _deliver(
+    total: Any, curvature: Any, factor: float, index: int, lane: int, out_sums: IndexArray
+) -> None:
+    """Add what a thread has summed for an index; there is none yet where both sums are 0."""
+    if total != 0 or curvature != 0:
+        cuda.atomic.add(out_sums, (index, lane), total + np.int64(round(curvature * factor)))
+
+
+@cuda.jit(cache=True)
+def lane_sums_runs(  # noqa: PLR0912, PLR0915  (the innermost loop, for each case it can meet)
+    rows: AnyArray,
+    costs: FloatArray,
+    shares: AnyArray,
+    step: int,
+    one_share: float,
+    sign: float,
+    scale: float,
+    origins: WordArray,
+    weights: FloatArray,
+    lanes: WordArray,
+    live: np.uint64,
+    width: int,
+    exchange: bool,
+    mode: int,
+    low: int,
+    out_sums: IndexArray,
+) -> None:
+    """Do the same where neighbouring cells mostly have the same index of the mode.
+
+    A thread follows one lane through its part of every tile, and adds to ``out_sums`` only when
+    the index changes. Blocks take consecutive tiles.
+
+    Parameters
+    ----------
+    width
+        16, 32 or 64: at least the number of lanes in use.
+    exchange
+        Whether any weight is above 0.
+    """
+    members = cuda.shared.array((2, TILE), numba.uint32)
+    inside = cuda.shared.array((2, TILE), numba.uint32)
+    amounts = cuda.shared.array(TILE, numba.int64)
+    parts = cuda.shared.array(TILE, numba.int64)
+    indices = cuda.shared.array(TILE, numba.int32)
+    thread = cuda.threadIdx.x
+    lane, first = thread % width, thread // width * width
+    half = lane // 32
+    own = np.uint32(1) << np.uint32(lane % 32)
+    factor = weights[lane] * scale / SHARES
+    n_cells = costs.size
+    tiles = (n_cells + TILE - 1) // TILE
+    each = (tiles + cuda.gridDim.x - 1) // cuda.gridDim.x
+    total = np.int64(0)
+    curvature = np.int64(0)
+    current = np.int32(-1)
+    for tile in range(cuda.blockIdx.x * each, min((cuda.blockIdx.x + 1) * each, tiles)):
+        cell = min(tile * TILE + thread, n_cells - 1)
+        word = live if tile * TILE + thread < n_cells else NONE
+        for other in range(rows.shape[0]):
+            if other != mode:
+                word &= lanes[rows[other, cell], 0]
+        halve(word, members)
+        amounts[thread] = np.int64(round(sign * costs[cell] * scale))
+        indices[thread] = rows[mode, cell] - low
+        if exchange:
+            halve(vertices_around(rows, origins, 0, cell), inside)
+            parts[thread] = np.int64(round(one_share * shares[cell * step] * SHARES))
+        cuda.syncthreads()
+        for start in range(first, first + width, STRETCH):
+            if indices[start] != current:
+                _deliver(total, curvature, factor, current, lane, out_sums)
+                current = indices[start]
+                total = np.int64(0)
+                curvature = np.int64(0)
+            if indices[start + STRETCH - 1] != current:
+                for place in range(start, start + STRETCH):
+                    if indices[place] != current:
+                        _deliver(total, curvature, factor, current, lane, out_sums)
+                        current = indices[place]
+                        total = np.int64(0)
+                        curvature = np.int64(0)
+                    if members[half, place] & own:
+                        total += amounts[place]
+                        if exchange:
+                            curvature += (
+                                -parts[place] if inside[half, place] & own else parts[place]
+                            )
+            elif exchange:
+                for k in range(STRETCH):
+                    part = -parts[start + k] if inside[half, start + k] & own else parts[start + k]
+                    is_member = members[half, start + k] & own != 0
+                    total += amounts[start + k] if is_member else 0
+                    curvature += part if is_member else 0
+            else:
+                for k in range(STRETCH):
+                    total += amounts[start + k] if members[half, start + k] & own else 0
+        cuda.syncthreads()
+    _deliver(total, curvature, factor, current, lane, out_sums)
+
+
+@cuda.jit(cache=True)
+def switch_lanes(
+    sums: IndexArray,
+    live: np.uint64,
+    count: int,
+    low: int,
+    out_lanes: WordArray,
+    out_values: IndexArray,
+) -> None:
+    """Switch on exactly the indices of negative cost, in every live lane.
+
+    Parameters
+    ----------
+    sums
+        (r, 64) cost of each index and lane; set to 0 again.
+    count
+        Lanes in use; those from ``count`` on are not looked at.
+    out_lanes
+        (sum(shape), 1) of which those of the mode, from ``low`` on, are set.
+    out_values
+        (64,) to which the value of each lane is added.
+    """
+    index = cuda.grid(1)
+    if index >= sums.shape[0]:
+        return
+    word = NONE
+    for lane in range(count):
+        total = sums[index, lane]
+        sums[index, lane] = 0
+        if total < 0:
+            word |= ONE << np.uint64(lane)
+            cuda.atomic.add(out_values, lane, total)
+    out_lanes[low + index, 0] = (out_lanes[low + index, 0] & ~live) | (word & live)

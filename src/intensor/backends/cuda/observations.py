@@ -1,0 +1,212 @@
+"""Observations that live on a CUDA device, collapsed there into unique cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from intensor._arrays import AnyArray, Shape
+from intensor.backends.cuda.blocks import TILE, grid_of
+from intensor.backends.cuda.collapse import collapse_cells, fold_keys, group, spread_keys
+from intensor.backends.cuda.device import array_module, check_device, check_room, to_host
+from intensor.backends.select import on_device
+from intensor.data.observations import Observations
+from intensor.errors import CoordinateError, NegativeValueError, SettingError, ValuesError
+from intensor.options.checks import check_coords, check_shape, check_values
+from intensor.problem.layout import position_type, positions
+from intensor.problem.vertex import mode_offsets
+
+__all__ = ["DeviceObservations", "observe_on_device", "upload"]
+
+SETTING_UP = 40
+"""Bytes on the device that an observation takes while cells are being collapsed, next to the
+observations themselves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DeviceObservations:
+    """Unique cells in lexicographic order, on the device.
+
+    Attributes
+    ----------
+    shape
+        Lengths of the p modes.
+    rows
+        (p, u) positions of each cell's indices in flags and lanes.
+    counts
+        (u,) how often each cell was observed; a single 1 when each was once.
+    shares
+        (u,) how much each cell counts where that is not ``counts / n``; None otherwise.
+    means
+        (u,) mean of the observed values of each cell.
+    n, within, mean_square
+        As in ``Observations``.
+    """
+
+    shape: Shape
+    rows: Any
+    counts: Any
+    means: Any
+    n: int
+    within: float
+    mean_square: float
+    shares: Any = None
+
+    @property
+    def n_cells(self) -> int:
+        """Number of distinct cells observed, u."""
+        return int(self.means.size)
+
+    def host(self) -> Observations:
+        """Return the same in the memory of the host."""
+        offsets = mode_offsets(self.shape)
+        counts = to_host(self.counts)
+        if counts.size < self.n_cells:
+            counts = np.ones(self.n_cells, dtype=np.uint8)
+        return Observations(
+            shape=self.shape,
+            coords=tuple(
+                (to_host(self.rows[mode]).astype(np.int64) - offsets[mode]).astype(
+                    np.min_scalar_type(length - 1)
+                )
+                for mode, length in enumerate(self.shape)
+            ),
+            counts=counts,
+            means=to_host(self.means),
+            n=self.n,
+            within=self.within,
+            mean_square=self.mean_square,
+            shares=None if self.shares is None else to_host(self.shares),
+        )
+
+
+def upload(observations: Observations) -> DeviceObservations:
+    """Copy collapsed observations to the device."""
+    xp = array_module()
+    repeated = int(observations.counts.max()) > 1
+    return DeviceObservations(
+        shape=observations.shape,
+        rows=xp.asarray(np.ascontiguousarray(positions(observations.coords, observations.shape).T)),
+        counts=xp.asarray(observations.counts if repeated else np.ones(1, dtype=np.uint8)),
+        means=xp.asarray(observations.means),
+        n=observations.n,
+        within=observations.within,
+        mean_square=observations.mean_square,
+        shares=None if observations.shares is None else xp.asarray(observations.shares),
+    )
+
+
+def observe_on_device(
+    coords: Any, values: Any, *, shape: Iterable[int] | None = None, allow_negative: bool = False
+) -> DeviceObservations:
+    """Check raw observations and collapse them into unique cells, on the device.
+
+    Parameters
+    ----------
+    coords
+        (n, p) integers, or a sequence of p device arrays of n integers each (which saves room).
+    values
+        (n,) numbers.
+    shape
+        Mode lengths; by default the smallest shape that holds the coordinates.
+    """
+    check_device()
+    xp = array_module()
+    if not on_device(values):
+        cells, lengths = check_coords(coords, shape)
+        numbers = xp.asarray(check_values(values, cells.shape[0], allow_negative=allow_negative))
+        columns = tuple(
+            xp.asarray(cells[:, mode].astype(np.min_scalar_type(length - 1)))
+            for mode, length in enumerate(lengths)
+        )
+    else:
+        columns = _columns(coords, xp)
+        numbers = _numbers(values, columns[0].size, allow_negative, xp)
+        lengths = _lengths(columns, shape)
+    if math.prod(lengths) >= 2**63:
+        raise SettingError(
+            f"a tensor of shape {lengths} has more than 2^63 cells; use device='cpu' for it"
+        )
+    n = int(numbers.size)
+    check_room(SETTING_UP * n, f"collapsing {n} observations")
+    keys = fold_keys(columns, lengths, xp)
+    order, starts = group(keys, math.prod(lengths), xp)
+    u = int(starts.size)
+    offsets = mode_offsets(lengths)
+    rows = xp.empty((len(lengths), u), dtype=position_type(lengths))
+    spread_keys[grid_of(u), TILE](keys, starts, xp.asarray(lengths), xp.asarray(offsets[:-1]), rows)
+    del keys
+    most = int(xp.diff(starts, append=xp.asarray([n])).max())
+    counts = xp.empty(u, dtype=np.min_scalar_type(most))
+    means = xp.empty(u)
+    totals = xp.zeros((grid_of(u), 2))
+    collapse_cells[grid_of(u), TILE](order, starts, numbers, counts, means, totals)
+    within, square = to_host(totals).sum(axis=0).tolist()
+    return DeviceObservations(
+        shape=lengths,
+        rows=rows,
+        counts=counts if most > 1 else xp.ones(1, dtype=np.uint8),
+        means=means,
+        n=n,
+        within=within / n,
+        mean_square=square / n,
+    )
+
+
+def _columns(coords: Any, xp: Any) -> tuple[AnyArray, ...]:
+    """Return device coordinates mode by mode."""
+    if isinstance(coords, Sequence):
+        columns = tuple(xp.asarray(column) for column in coords)
+    else:
+        whole = xp.asarray(coords)
+        if whole.ndim != 2:
+            raise CoordinateError(f"coords has shape {whole.shape}; expected (n, p) integers")
+        columns = tuple(xp.ascontiguousarray(whole[:, mode]) for mode in range(whole.shape[1]))
+    sizes = {column.shape for column in columns}
+    if not columns or len(sizes) > 1 or len(columns[0].shape) != 1 or columns[0].size == 0:
+        raise CoordinateError(
+            f"coords has columns of shapes {sorted(sizes)}; expected one array of n integers per "
+            "mode, all of the same length and at least 1"
+        )
+    for mode, column in enumerate(columns):
+        if column.dtype.kind not in "iu":
+            raise CoordinateError(f"coords of mode {mode} are {column.dtype}; expected integers")
+    return columns
+
+
+def _lengths(columns: tuple[AnyArray, ...], shape: Iterable[int] | None) -> Shape:
+    """Return the mode lengths, after a look at all coordinates."""
+    known = None if shape is None else check_shape(shape)
+    if known is not None and len(known) != len(columns):
+        raise CoordinateError(
+            f"coords has {len(columns)} column(s) but shape {known} has {len(known)} mode(s); "
+            "expected a column per mode"
+        )
+    found = []
+    for mode, column in enumerate(columns):
+        low, high = int(column.min()), int(column.max())
+        if low < 0 or (known is not None and high >= known[mode]):
+            allowed = "at least 0" if known is None else f"from 0 to {known[mode] - 1}"
+            raise CoordinateError(
+                f"coords of mode {mode} go from {low} to {high}; the mode allows indices {allowed}"
+            )
+        found.append(high + 1)
+    return check_shape(found) if known is None else known
+
+
+def _numbers(values: Any, n: int, allow_negative: bool, xp: Any) -> Any:
+    numbers = xp.asarray(values).astype(np.float64, copy=False)
+    if numbers.shape != (n,):
+        raise ValuesError(f"values has shape {numbers.shape}; expected ({n},), one per observation")
+    low, high = float(numbers.min()), float(numbers.max())
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ValuesError("values has NaN or infinite entries; leave missing cells out")
+    if low < 0.0 and not allow_negative:
+        raise NegativeValueError(
+            f"values go down to {low}; expected none below 0 (allow_negative=True fits them too)"
+        )
+    return numbers

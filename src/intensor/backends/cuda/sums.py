@@ -1,0 +1,210 @@
+"""Predictions, residuals and sums over cells as CUDA kernels; twins of those in ``packed``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba.cuda
+import numpy as np
+
+from intensor._arrays import AnyArray, FloatArray, WordArray
+from intensor.backends.cuda.blocks import (
+    ALL,
+    NONE,
+    TILE,
+    add_up,
+    find_largest,
+    halve,
+    vertices_around,
+)
+
+cuda: Any = numba.cuda
+
+__all__ = ["AT_ONCE", "bound_sums", "fit_cells", "vertex_sums"]
+
+AT_ONCE = 2
+"""Words whose tables ``fit_cells`` holds: 16 KiB each."""
+AHEAD = 4
+"""Cells that a thread of ``fit_cells`` has in work at a time, so that it waits for memory once."""
+EIGHT = np.uint64(8)
+LOWEST = np.uint64(255)
+
+
+@cuda.jit(cache=True)
+def fit_cells(  # noqa: PLR0912  (most of them are loops over a thread's cells, unrolled)
+    rows: AnyArray,
+    words: WordArray,
+    first: int,
+    last: int,
+    tables: FloatArray,
+    targets: FloatArray,
+    shares: AnyArray,
+    step: int,
+    one_share: float,
+    more: bool,
+    out_costs: FloatArray,
+    out_totals: FloatArray,
+) -> None:
+    """Evaluate a weighted sum of vertices on all cells, at most ``AT_ONCE`` words at a time.
+
+    Parameters
+    ----------
+    rows
+        (p, u) positions of each cell's indices in ``words``.
+    words
+        (sum(shape), >= last) transposed bits of the vertices.
+    first, last
+        Words to add up; with ``first`` above 0, those before are in ``out_costs``.
+    tables
+        (>= 8 last, 256) for each byte of the words, the weight of every set of its vertices. Those
+        of the bytes in use are copied to shared memory, of which there must be as much.
+    more
+        Leave the sum so far in ``out_costs``: there are more words to come.
+    shares, step, one_share
+        Cell j counts ``one_share * shares[j * step]``.
+    out_costs
+        (u,) filled with the gradient, 2 share (x - target).
+    out_totals
+        (blocks, >= 3) filled with the block's sums of share (x - target)^2 and of gradient times
+        x, and the largest size of a gradient.
+    """
+    table = cuda.shared.array(0, numba.float64)
+    partial = cuda.shared.array((2, TILE), numba.float64)
+    largest = cuda.shared.array(TILE, numba.float64)
+    thread = cuda.threadIdx.x
+    for place in range(thread, table.size, TILE):
+        table[place] = tables[8 * first + place // 256, place % 256]
+    cuda.syncthreads()
+    error = 0.0
+    product = 0.0
+    most = 0.0
+    xs = cuda.local.array(AHEAD, numba.float64)
+    inside = cuda.local.array(AHEAD, numba.uint64)
+    residuals = cuda.local.array(AHEAD, numba.float64)
+    n_bytes = table.size // 256
+    end = targets.size - 1
+    start = cuda.blockIdx.x * TILE + thread
+    stride = cuda.gridDim.x * TILE
+    while start <= end:
+        for k in range(AHEAD):
+            xs[k] = out_costs[min(start + k * stride, end)] if first > 0 else 0.0
+        for word in range(first, last):
+            for k in range(AHEAD):
+                inside[k] = ALL
+            for mode in range(rows.shape[0]):
+                for k in range(AHEAD):
+                    inside[k] &= words[rows[mode, min(start + k * stride, end)], word]
+            for byte in range(8 * (word - first), min(8 * (word - first) + 8, n_bytes)):
+                for k in range(AHEAD):
+                    xs[k] += table[256 * byte + np.int64(inside[k] & LOWEST)]
+                    inside[k] >>= EIGHT
+        for k in range(AHEAD):
+            residuals[k] = xs[k] - targets[min(start + k * stride, end)]
+        for k in range(AHEAD):
+            cell = start + k * stride
+            if cell <= end:
+                if more:
+                    out_costs[cell] = xs[k]
+                else:
+                    weighted = one_share * shares[cell * step] * residuals[k]
+                    out_costs[cell] = 2.0 * weighted
+                    error += weighted * residuals[k]
+                    product += 2.0 * weighted * xs[k]
+                    most = max(most, abs(2.0 * weighted))
+        start += AHEAD * stride
+    partial[0, thread] = error
+    partial[1, thread] = product
+    largest[thread] = most
+    add_up(partial)
+    find_largest(largest)
+    if thread < 2:
+        out_totals[cuda.blockIdx.x, thread] = partial[thread, 0]
+        out_totals[cuda.blockIdx.x, 2] = largest[0]
+
+
+@cuda.jit(cache=True)
+def vertex_sums(
+    rows: AnyArray, words: WordArray, word: int, costs: FloatArray, out_sums: FloatArray
+) -> None:
+    """Sum the costs over the cells of each of 64 vertices.
+
+    Parameters
+    ----------
+    word
+        Vertices ``64 word ..`` are summed over.
+    out_sums
+        (blocks, 64) filled with the block's sums.
+    """
+    inside = cuda.shared.array((2, TILE), numba.uint32)
+    amounts = cuda.shared.array(TILE, numba.float64)
+    thread = cuda.threadIdx.x
+    vertex, part = thread % 64, thread // 64
+    half = vertex // 32
+    own = np.uint32(1) << np.uint32(vertex % 32)
+    total = 0.0
+    second = 0.0
+    third = 0.0
+    fourth = 0.0
+    start = cuda.blockIdx.x * TILE
+    while start < costs.size:
+        cell = min(start + thread, costs.size - 1)
+        members = vertices_around(rows, words, word, cell)
+        if start + thread >= costs.size:
+            members = NONE
+        halve(members, inside)
+        amounts[thread] = costs[cell]
+        cuda.syncthreads()
+        for place in range(64 * part, 64 * part + 64, 4):
+            total += amounts[place] if inside[half, place] & own else 0.0
+            second += amounts[place + 1] if inside[half, place + 1] & own else 0.0
+            third += amounts[place + 2] if inside[half, place + 2] & own else 0.0
+            fourth += amounts[place + 3] if inside[half, place + 3] & own else 0.0
+        cuda.syncthreads()
+        start += cuda.gridDim.x * TILE
+    total = (total + second) + (third + fourth)
+    amounts[thread] = total
+    cuda.syncthreads()
+    if thread < 64:
+        for other in range(1, TILE // 64):
+            total += amounts[64 * other + thread]
+        out_sums[cuda.blockIdx.x, thread] = total
+
+
+@cuda.jit(cache=True)
+def bound_sums(
+    costs: FloatArray,
+    targets: FloatArray,
+    shares: AnyArray,
+    step: int,
+    one_share: float,
+    out_sums: FloatArray,
+) -> None:
+    """Add up what the free bound is made of (see ``BoundSums``).
+
+    Parameters
+    ----------
+    out_sums
+        (blocks, 4) filled with the block's sums of the negative costs, of costs times targets, of
+        their sizes, and of squared costs over shares.
+    """
+    partial = cuda.shared.array((4, TILE), numba.float64)
+    thread = cuda.threadIdx.x
+    negative = 0.0
+    product = 0.0
+    size = 0.0
+    square = 0.0
+    cell = cuda.blockIdx.x * TILE + thread
+    while cell < costs.size:
+        cost = costs[cell]
+        negative += min(cost, 0.0)
+        product += cost * targets[cell]
+        size += abs(cost * targets[cell])
+        square += cost * (cost / (one_share * shares[cell * step]))
+        cell += cuda.gridDim.x * TILE
+    partial[0, thread] = negative
+    partial[1, thread] = product
+    partial[2, thread] = size
+    partial[3, thread] = square
+    add_up(partial)
+    if thread < 4:
+        out_sums[cuda.blockIdx.x, thread] = partial[thread, 0]

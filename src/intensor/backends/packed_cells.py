@@ -1,0 +1,183 @@
+"""The observed cells in the form the fast kernels take, and samples of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape, WordArray
+from intensor.data.observations import Observations
+from intensor.problem.layout import positions
+from intensor.problem.objective import scaled_constant
+from intensor.problem.vertex import mode_offsets
+from intensor.runtime.threads import Workers
+
+__all__ = ["PackedCells", "count_planes", "distinct", "pack_cells", "pack_sample"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PackedCells:
+    """Cells with those observed most often first.
+
+    Attributes
+    ----------
+    rows
+        (u, p) positions of each cell's indices in flags and lanes, in the smallest unsigned type.
+    offsets
+        (p + 1,) where each mode begins in flags and lanes.
+    targets, shares
+        (u,) what each cell should be, in units of the radius, and how much it counts.
+    counts
+        (u,) how often each was observed.
+    extra
+        (n_planes, n_prefix) bit planes of ``counts - 1``.
+    weighted
+        Whether the shares are something else than counts.
+    constant
+        The part of the objective that no model changes.
+    order
+        (u,) where each cell stands in the observations.
+    """
+
+    shape: Shape
+    rows: AnyArray
+    offsets: IndexArray
+    targets: FloatArray
+    shares: FloatArray
+    counts: AnyArray
+    extra: WordArray
+    weighted: bool
+    constant: float
+    order: AnyArray
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells, u."""
+        return int(self.targets.size)
+
+    @property
+    def n_words(self) -> int:
+        """Words that hold a bit per cell."""
+        return -(-self.n_cells // 64)
+
+    @property
+    def one_share(self) -> float:
+        """What a single observation counts."""
+        return 1.0 / float(self.counts.sum())
+
+    def rescaled(self, factor: float) -> PackedCells:
+        """Return the same cells in units of a radius that is ``factor`` times this one."""
+        return replace(
+            self, targets=self.targets / factor, constant=scaled_constant(self.constant, factor**2)
+        )
+
+    def sample(self, size: int, rng: np.random.Generator) -> PackedCells:
+        """Return about ``size`` random cells as a problem of its own (repeats count once)."""
+        chosen = distinct(rng.integers(0, self.n_cells, size=size))
+        packed = pack_sample(
+            shape=self.shape,
+            rows=np.take(self.rows, chosen, axis=0),
+            targets=self.targets[chosen],
+            counts=self.counts[chosen],
+            shares=self.shares[chosen] if self.weighted else None,
+            constant=self.constant,
+        )
+        return replace(packed, order=self.order[chosen])
+
+
+def pack_cells(
+    observations: Observations, radius: float, workers: Workers | None = None
+) -> PackedCells:
+    """Lay the observed cells out for the fast kernels, in units of the radius."""
+    order = _most_often_first(observations.counts)
+    counts = observations.counts[order]
+    targets, shares = np.empty(counts.size), np.empty(counts.size)
+
+    def write(piece: int) -> None:
+        if piece == 0:
+            np.divide(observations.means[order], radius, out=targets)
+        else:
+            np.take(observations.cell_shares(), order, out=shares)
+
+    (Workers(1) if workers is None else workers).run(write, 2)
+    return PackedCells(
+        shape=observations.shape,
+        rows=positions(observations.coords, observations.shape, order, workers),
+        offsets=mode_offsets(observations.shape),
+        targets=targets,
+        shares=shares,
+        counts=counts,
+        extra=count_planes(counts),
+        weighted=observations.shares is not None,
+        constant=scaled_constant(observations.within, radius**2),
+        order=order,
+    )
+
+
+def _most_often_first(counts: AnyArray) -> AnyArray:
+    """Return the cells by falling counts; those of the same count stay in order.
+
+    Most cells are observed once, or few more than once: only those that are get sorted.
+    """
+    kind = np.min_scalar_type(counts.size)
+    repeated = np.flatnonzero(counts > 1).astype(kind)
+    if repeated.size == 0:
+        return np.arange(counts.size, dtype=kind)
+    more = counts[repeated]
+    repeated = repeated[np.argsort(more.max() - more, kind="stable")]
+    return np.concatenate((repeated, np.flatnonzero(counts == 1).astype(kind)))
+
+
+def pack_sample(
+    *,
+    shape: Shape,
+    rows: AnyArray,
+    targets: FloatArray,
+    counts: AnyArray,
+    shares: FloatArray | None,
+    constant: float,
+) -> PackedCells:
+    """Return some cells as a problem of its own.
+
+    Parameters
+    ----------
+    rows, targets
+        (m, p) positions and (m,) targets of the cells.
+    counts
+        (m,) how often each was observed, falling.
+    shares
+        (m,) how much each counts, where that is something else; they need not sum to 1.
+    """
+    return PackedCells(
+        shape=shape,
+        rows=rows,
+        offsets=mode_offsets(shape),
+        targets=targets,
+        shares=counts / float(counts.sum()) if shares is None else shares / shares.sum(),
+        counts=counts,
+        extra=count_planes(counts),
+        weighted=shares is not None,
+        constant=constant,
+        order=np.arange(targets.size),
+    )
+
+
+def distinct(numbers: IndexArray) -> IndexArray:
+    """Return the numbers in order, each once; the array is sorted in place."""
+    numbers.sort()
+    return numbers[np.concatenate(([True], numbers[1:] != numbers[:-1]))]
+
+
+def count_planes(counts: AnyArray) -> WordArray:
+    """Return the binary digits of ``counts - 1`` as rows of packed bits, without empty words."""
+    repeated = int(np.count_nonzero(counts > 1))
+    n_words = -(-repeated // 64)
+    more = np.zeros(64 * n_words, dtype=np.int64)
+    more[:repeated] = counts[:repeated] - 1
+    n_planes = int(more.max(initial=0)).bit_length()
+    planes = np.zeros((n_planes, n_words), dtype=np.uint64)
+    for plane in range(n_planes):
+        digits = ((more >> plane) & 1).astype(np.uint8)
+        planes[plane] = np.packbits(digits, bitorder="little").view("<u8")
+    return planes

@@ -1,0 +1,1 @@
+"""Certificates: the numbers of a result recomputed and its bound proved again."""

@@ -1,0 +1,239 @@
+"""What a verification looks at: whether a model is feasible, and whether a bound is proven.
+
+A bound is believed when the gradient at its witness proves it again, by trying every vertex where
+that is affordable and by the signs of the costs alone where it is not. It is refuted when some
+feasible model has a smaller objective.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from intensor.certificate.recount import Data, Layout, Point, cheapest_vertex, trying_every_vertex
+from intensor.model.model import Model
+from intensor.solver.result import Result
+
+__all__ = ["SLACK", "Check", "Ruler", "as_number", "check_bound", "feasibility", "readable"]
+
+SLACK = 1e-9
+"""Relative disagreement that is put down to rounding."""
+HIDDEN = 1e-6
+"""Relative disagreement up to which a bound is left open where rounding may account for it: with a
+radius far above the values, products of the two are rounded."""
+LARGEST = 1e100
+"""Weights of models are looked at up to this sum of their sizes; squares cannot overflow then."""
+NEAR = 2.0
+"""Most that the weights of a witness may sum to, in units of the radius."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was looked at.
+
+    Attributes
+    ----------
+    passed
+        True or False, or None when it could not be checked.
+    """
+
+    name: str
+    passed: bool | None
+    message: str
+
+
+def feasibility(name: str, model: Model) -> Iterable[Check]:
+    """Check that a model lies in the polytope that it names."""
+    weights = np.asarray(model.weights)
+    numeric = weights.ndim == 1 and weights.dtype.kind == "f"
+    finite = numeric and bool(np.isfinite(weights).all())
+    least = float(weights.min()) if finite and weights.size else 0.0
+    yield Check(
+        name=f"{name} weights",
+        passed=finite and (model.signed or least >= 0.0),
+        message=f"{weights.size} weights, the least is {least:g}; all must be finite"
+        + (" (signed)" if model.signed else " and >= 0"),
+    )
+    total = _size(model)
+    radius = as_number(model.radius)
+    yield Check(
+        name=f"{name} radius",
+        passed=bool(0.0 <= radius < math.inf and total <= radius * (1.0 + SLACK)),
+        message=f"the sizes of the weights sum to {total:.12g}; the radius is {radius:g}",
+    )
+    yield Check(
+        name=f"{name} vertices",
+        passed=_has_its_vertices(model),
+        message=f"{model.vertices.count} vertices in words of shape "
+        f"{np.shape(model.vertices.words)} for {weights.size} weights; shape {model.shape} needs "
+        f"{sum(model.shape)} bits each",
+    )
+
+
+def as_number(claim: Any) -> float:
+    """Return what is claimed as a float: NaN for what is no real number, infinity if too large."""
+    real = isinstance(claim, numbers.Real) and not isinstance(claim, bool)
+    try:
+        return float(claim) if real else math.nan
+    except OverflowError:
+        return math.inf if claim > 0 else -math.inf
+
+
+def _size(model: Model) -> float:
+    """Return the sum of the weights' sizes; NaN when there is none."""
+    weights = np.asarray(model.weights)
+    if weights.ndim != 1 or weights.dtype.kind != "f" or not np.isfinite(weights).all():
+        return math.nan
+    try:
+        return math.fsum(np.abs(weights))
+    except OverflowError:
+        return math.inf
+
+
+def _has_its_vertices(model: Model) -> bool:
+    """Say whether there is a vertex for every weight, with a bit for every index."""
+    words, count = np.asarray(model.vertices.words), np.size(model.weights)
+    return (
+        words.dtype == np.uint64
+        and words.ndim == 2
+        and words.shape[0] == sum(model.shape)
+        and words.shape[1] * 64 >= count
+        and model.vertices.count == count
+    )
+
+
+def readable(model: Model) -> bool:
+    """Say whether a model can be evaluated, feasible or not."""
+    return _has_its_vertices(model) and _size(model) <= LARGEST
+
+
+class Ruler:
+    """What can be told apart on these observations.
+
+    A residual is known to about 1e-16 of the value, and of what was added up to predict it,
+    whatever its own size.
+    """
+
+    def __init__(self, data: Data, point: Point | None) -> None:
+        added = 0.0 if point is None else math.fsum(data.shares * point.sizes * point.sizes)
+        self.values = data.mean_square
+        self.within = data.within
+        self._square = max(data.mean_square, added)
+
+    def rounding(self, objective: float) -> float:
+        """Return what rounding may make of an objective when it is summed up in another order."""
+        known = math.sqrt(abs(objective)) * math.sqrt(self._square)  # their product may underflow
+        return 1e-14 * known + 1e-28 * self._square
+
+
+def check_bound(
+    result: Result, data: Data, ruler: Ruler, *, ceiling: float, effort: float
+) -> tuple[float, Check]:
+    """Return what bound can be proven here, and whether the claimed one holds.
+
+    Parameters
+    ----------
+    ceiling
+        Objective of the model if it is feasible: no bound is above it.
+    effort
+        Number of additions that may be made.
+    """
+    claimed, witness = result.bound, result.witness
+    found, passed = data.within, False
+    message = _contradiction(claimed, data, ruler, ceiling)
+    if message:
+        pass  # whatever the witness is
+    elif not 0.0 <= as_number(result.model.radius) <= LARGEST:
+        message = f"there is no bound for a radius of {result.model.radius}"
+    elif claimed <= data.within + SLACK * data.within + 1e-28 * data.mean_square:  # of the means
+        passed = True
+        message = f"{claimed:.12g} is at most the variance within cells, {data.within:.12g}"
+    elif witness is None:
+        message = f"{claimed:.12g} exceeds the variance within cells and comes without a witness"
+    else:
+        message = _witness_problem(witness, result.model)
+        if not message:
+            return _prove_again(result, witness, data, effort)
+    return found, Check(name="bound", passed=passed, message=message)
+
+
+def _contradiction(claimed: float, data: Data, ruler: Ruler, ceiling: float) -> str:
+    """Say which feasible model has an objective below a bound; "" when none is known."""
+    if not math.isfinite(claimed):
+        return f"{claimed} is no number"
+    ceiling = min(ceiling, data.mean_square)  # that of no boxes at all
+    if claimed > ceiling + ruler.rounding(ceiling):
+        return f"{claimed:.12g} is above the objective of a feasible model, {ceiling:.12g}"
+    return ""
+
+
+def _prove_again(result: Result, witness: Model, data: Data, effort: float) -> tuple[float, Check]:
+    """Return what the gradient at a witness proves, and whether it is what was claimed."""
+    claimed, model, point = result.bound, result.model, Point(witness, data)
+    objective = point.objective
+    feasible = all(check.passed for check in feasibility("witness", witness))
+    if feasible and claimed > objective + Ruler(data, point).rounding(objective):
+        message = f"{claimed:.12g} is above the objective of the witness, {objective:.12g}"
+        return data.within, Check(name="bound", passed=False, message=message)
+    layout = Layout.of(data.cells)
+    rounding = point.rounding(model.radius, terms=layout.depth + layout.n_rows)
+    enough = claimed - min(SLACK * (data.mean_square + abs(claimed)), rounding)
+    hidden = HIDDEN * (data.mean_square + abs(claimed))
+    needed = trying_every_vertex(layout)
+    tried = needed <= effort
+    found = data.within
+    for costs in (point, point.without_noise()):
+        if found < enough:
+            cheapest = _least_cost(layout, costs, model) if tried else _free_cost(costs, model)
+            found = max(found, costs.bound(model.radius * cheapest))
+    how = "trying every vertex" if tried else "the signs of the costs alone"
+    message = f"claimed {claimed:.12g}, recomputed {found:.12g} by {how}"
+    passed: bool | None = bool(found >= enough)
+    if not passed and not tried:
+        passed = None
+        message = (
+            f"{claimed:.12g} by {result.bound_source} was not rechecked: trying every vertex takes "
+            f"{needed:.2g} additions, allowed are {effort:.2g} (raise effort to allow more)"
+        )
+    elif not passed and found >= claimed - min(hidden, rounding):
+        passed = None
+        message = f"{message}; at this radius rounding may hide {rounding:.2g}"
+    return found, Check(name="bound", passed=passed, message=message)
+
+
+def _least_cost(layout: Layout, point: Point, model: Model) -> float:
+    """Return what the cheapest vertex costs."""
+    signs = (1.0, -1.0) if model.signed else (1.0,)
+    return min(cheapest_vertex(layout, sign * point.gradient) for sign in signs)
+
+
+def _witness_problem(witness: object, model: Model) -> str:
+    """Say why a witness cannot stand for the polytope of the model; "" when it can."""
+    if not isinstance(witness, Model):
+        return f"the witness is a {type(witness).__name__}; expected a Model"
+    if witness.shape != model.shape or witness.signed != model.signed:
+        return (
+            f"the witness has shape {witness.shape}{' (signed)' if witness.signed else ''}, "
+            f"the model {model.shape}{' (signed)' if model.signed else ''}"
+        )
+    if witness.radius != model.radius:
+        return f"the witness has radius {witness.radius}, the model {model.radius}"
+    # Rounding may take an iterate out of the polytope. Its gradient proves a bound wherever it is,
+    # but the further away, the more may be put down to rounding.
+    near = replace(witness, radius=NEAR * model.radius)
+    failed = [check.message for check in feasibility("witness", near) if not check.passed]
+    if failed or not readable(witness):
+        return f"the witness is not near the polytope: {'; '.join(failed)}"
+    return ""
+
+
+def _free_cost(point: Point, model: Model) -> float:
+    """Return what no vertex costs less than: all negative costs together."""
+    gradient = point.gradient
+    low = math.fsum(np.minimum(gradient, 0.0))
+    return min(low, -math.fsum(np.maximum(gradient, 0.0))) if model.signed else low

@@ -1,0 +1,198 @@
+"""Parquet datasets of cells: one file or a folder of them, of any size, batch by batch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from intensor._arrays import FloatArray, IndexArray, Shape
+from intensor.data.readers.kinds import check_file, check_unique
+from intensor.data.readers.parquet import BROKEN, INDEX, broken, check_count
+from intensor.errors import (
+    CoordinateError,
+    EmptyDataError,
+    FileFormatError,
+    InputError,
+    NegativeValueError,
+    ValuesError,
+)
+from intensor.options.checks import MOST_INDICES
+
+__all__ = ["Batch", "Dataset", "open_dataset"]
+
+ROWS = 1 << 20
+"""Rows of a batch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Batch:
+    """Some rows of a file: (m, p) coordinates and (m,) values."""
+
+    coords: IndexArray
+    values: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Dataset:
+    """Files with the same columns: a column of whole numbers per mode, and one of values.
+
+    Attributes
+    ----------
+    files
+        In the order of their names.
+    modes, value
+        Names of the columns.
+    n_rows
+        Of all files together.
+    """
+
+    files: tuple[Path, ...]
+    modes: tuple[str, ...]
+    value: str
+    n_rows: int
+
+    def batches(
+        self,
+        file: Path,
+        *,
+        shape: Shape | None = None,
+        allow_negative: bool = False,
+        rows: int = ROWS,
+    ) -> Iterator[Batch]:
+        """Yield the rows of one file, checked; what is wrong is said with its name and row."""
+        first = 0
+        try:
+            with parquet.ParquetFile(file) as opened:
+                for batch in opened.iter_batches(rows, columns=[*self.modes, self.value]):
+                    yield self._checked(file, batch, first, shape, allow_negative)
+                    first += batch.num_rows
+                check_count(opened, first)
+        except BROKEN as problem:
+            raise broken(file, problem) from None
+
+    def check_frame(
+        self, frame: Any, *, shape: Shape | None = None, allow_negative: bool = False
+    ) -> Batch:
+        """Return the rows of a pandas DataFrame with these columns, checked."""
+        columns = [*self.modes, self.value]
+        table = pa.Table.from_pandas(frame[columns], preserve_index=False).combine_chunks()
+        batches = table.to_batches()
+        if not batches:
+            return Batch(coords=np.empty((0, len(self.modes)), dtype=np.int64), values=np.empty(0))
+        place = Path("partition")
+        for name in self.modes:
+            kind = table.schema.field(name).type
+            if not pa.types.is_integer(kind):
+                raise FileFormatError(
+                    f"{place}: column {name!r} is {kind}; expected whole numbers counted from 0 "
+                    "(number labels first)"
+                )
+        return self._checked(place, batches[0], 0, shape, allow_negative)
+
+    def _checked(
+        self,
+        file: Path,
+        batch: pa.RecordBatch,
+        first: int,
+        shape: Shape | None,
+        allow_negative: bool,
+    ) -> Batch:
+        coords = np.empty((batch.num_rows, len(self.modes)), dtype=np.int64)
+        for mode, name in enumerate(self.modes):
+            column = batch.column(name)
+            if column.null_count:
+                row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+                raise _bad(file, first + row, f"{name!r} is empty", CoordinateError)
+            indices = column.to_numpy(zero_copy_only=False)
+            length = MOST_INDICES if shape is None else shape[mode]
+            wrong = (indices < 0) | (indices >= length)
+            if wrong.any():
+                row = int(np.argmax(wrong))
+                words = f"{name!r} is {indices[row]}; expected an index from 0 to {length - 1}"
+                raise _bad(file, first + row, words, CoordinateError)
+            coords[:, mode] = indices
+        values = batch.column(self.value).cast(pa.float64(), safe=False)
+        numbers: FloatArray = values.fill_null(float("nan")).to_numpy(zero_copy_only=False)
+        finite = np.isfinite(numbers)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            words = f"{self.value!r} is {numbers[row]}; expected a number (leave missing cells out)"
+            raise _bad(file, first + row, words, ValuesError)
+        if not allow_negative and (numbers < 0.0).any():
+            row = int(np.argmax(numbers < 0.0))
+            words = f"{self.value!r} is {numbers[row]}; expected no number below 0"
+            raise _bad(file, first + row, words, NegativeValueError)
+        return Batch(coords=coords, values=numbers)
+
+
+def open_dataset(path: str | Path, value: str) -> Dataset:
+    """Look at the columns of a Parquet file, or of all in a folder, and read no row yet.
+
+    Parameters
+    ----------
+    value
+        Name of the column of values; all others are coordinates, counted from 0.
+    """
+    place = Path(path)
+    files = tuple(sorted(place.glob("*.parquet"))) if os.path.isdir(place) else (place,)
+    if not files:
+        raise EmptyDataError(f"{place}: there is no *.parquet file in it")
+    first = _columns(files[0], value)
+    n_rows = 0
+    for file in files:
+        columns = _columns(file, value)
+        if set(columns) != set(first):
+            raise FileFormatError(
+                f"{file}: has the columns {', '.join(columns)}, but {files[0]} has "
+                f"{', '.join(first)}; all files of a dataset need the same"
+            )
+        n_rows += _count(file)
+    if n_rows == 0:
+        raise EmptyDataError(f"{place}: has columns but no rows")
+    modes = tuple(name for name in first if name != value)
+    return Dataset(files=files, modes=modes, value=value, n_rows=n_rows)
+
+
+def _columns(file: Path, value: str) -> dict[str, pa.DataType]:
+    """Return the columns of a file with their types, which must be numbers."""
+    check_file(file)
+    try:
+        schema = parquet.read_schema(file)
+    except BROKEN as problem:
+        raise broken(file, problem) from None
+    check_unique(file, schema.names)
+    columns = {field.name: field.type for field in schema if not field.name.startswith(INDEX)}
+    if value not in columns:
+        raise FileFormatError(
+            f"{file}: has no column {value!r}; its columns are {', '.join(columns)}"
+        )
+    if len(columns) < 2:
+        raise FileFormatError(f"{file}: has no column of coordinates beside {value!r}")
+    for name, kind in columns.items():
+        if name == value:
+            if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+                raise FileFormatError(f"{file}: column {name!r} is {kind}; expected numbers")
+        elif not pa.types.is_integer(kind):
+            raise FileFormatError(
+                f"{file}: column {name!r} is {kind}; expected whole numbers counted from 0 "
+                "(number labels first)"
+            )
+    return columns
+
+
+def _count(file: Path) -> int:
+    try:
+        return int(parquet.read_metadata(file).num_rows)
+    except BROKEN as problem:
+        raise broken(file, problem) from None
+
+
+def _bad(file: Path, row: int, words: str, error: type[InputError]) -> InputError:
+    return error(f"{file}, row {row + 1}: {words}")

@@ -1,0 +1,224 @@
+"""The arrays of a MATLAB file, by a reader of our own.
+
+It knows arrays of numbers only, of versions 4 and 5 to 7 of the format, and believes no length
+that the file claims. SciPy's reader does more, and may crash the process on a damaged file.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import struct
+import zlib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+
+from intensor._arrays import AnyArray, Shape
+from intensor.storage.limits import room_of
+
+__all__ = ["Element", "read_elements"]
+
+START = 128
+"""Bytes of the header of version 5, the last two of which say the order of bytes."""
+MATRIX, PACKED = 14, 15
+"""Types of elements: an array, and an array that is packed."""
+STORED = {
+    1: "i1",
+    2: "u1",
+    3: "i2",
+    4: "u2",
+    5: "i4",
+    6: "u4",
+    7: "f4",
+    9: "f8",
+    12: "i8",
+    13: "u8",
+}
+"""Types of numbers of version 5."""
+NUMBERS = range(6, 16)
+"""Classes of arrays of numbers: double, single and integers."""
+COMPLEX = 1 << 11
+STORED_4 = ("f8", "f4", "i4", "i2", "u2", "u1")
+"""Types of numbers of version 4."""
+LONGEST_NAME = 4096
+MOST_MODES = 64
+AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Element:
+    """A variable of a file.
+
+    Attributes
+    ----------
+    name, shape
+        As the file has them.
+    numeric
+        Whether it is an array of real numbers; others are never read.
+    array
+        The numbers, if they were asked for.
+    """
+
+    name: str
+    shape: Shape
+    numeric: bool
+    array: AnyArray | None
+
+
+class _Stream(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+def read_elements(path: Any, names: Collection[str] = ()) -> list[Element]:
+    """Return all variables of a file, with the numbers of those that are named.
+
+    Raises
+    ------
+    ValueError
+        When the file is damaged or no MATLAB file, or when an array claims more than the file
+        can hold.
+    """
+    with open(path, "rb") as file:
+        start = file.read(START)
+        size, room = os.path.getsize(path), room_of(path)
+        if 0 in start[:4]:
+            file.seek(0)
+            return list(_version_4(file, size, names))
+        order = {b"IM": "<", b"MI": ">"}.get(start[126:])
+        if order is None:
+            raise ValueError("it has no mark of a MATLAB file")
+        return list(_version_5(file, order, size, room, names))
+
+
+def _version_5(
+    file: BinaryIO, order: str, size: int, room: int, names: Collection[str]
+) -> Iterator[Element]:
+    while tag := file.read(8):
+        kind, length = struct.unpack(f"{order}II", _whole(tag, 8))
+        end = file.tell() + length
+        if end > size:
+            raise ValueError(f"an element claims {length} bytes, the file has {size}")
+        if kind == PACKED:
+            stream = _Unpacked(file, length)
+            kind, length = struct.unpack(f"{order}II", _exactly(stream, 8))
+            if length:
+                yield _matrix(stream, kind, order, room, names)
+        elif length:
+            yield _matrix(file, kind, order, min(room, 8 * length), names)
+        file.seek(end)
+
+
+def _matrix(stream: _Stream, kind: int, order: str, room: int, names: Collection[str]) -> Element:
+    """Return the array that begins here; its numbers may take up to ``room`` bytes in memory."""
+    if kind != MATRIX:
+        raise ValueError(f"an element is of type {kind}; expected an array")
+    flags = _part(stream, order, most=8)
+    (word,) = struct.unpack(f"{order}I", _whole(flags[1][:4], 4))
+    numeric = word & 0xFF in NUMBERS and not word & COMPLEX
+    if word & 0xFF not in NUMBERS and word & 0xFF > NUMBERS[-1]:  # functions have no more parts
+        return Element(name="", shape=(), numeric=False, array=None)
+    lengths = _part(stream, order, most=4 * MOST_MODES)[1]
+    shape = struct.unpack(f"{order}{len(lengths) // 4}i", lengths[: len(lengths) // 4 * 4])
+    name = _part(stream, order, most=LONGEST_NAME)[1].decode("latin-1")
+    n = math.prod(shape)
+    if len(shape) < 2 or min(shape) < 0 or 8 * n > room:
+        raise ValueError(f"{name!r} claims the shape {shape}, more than the file can hold")
+    array = _numbers(stream, order, name, shape) if numeric and name in names else None
+    return Element(name=name, shape=shape, numeric=numeric, array=array)
+
+
+def _numbers(stream: _Stream, order: str, name: str, shape: Shape) -> AnyArray:
+    n = math.prod(shape)
+    kind, data = _part(stream, order, most=8 * n)
+    if kind not in STORED:
+        raise ValueError(f"{name!r} has numbers of type {kind}")
+    numbers = np.frombuffer(data, dtype=order + STORED[kind]) if data else np.empty(0)
+    if numbers.size != n:
+        raise ValueError(f"{name!r} has {numbers.size} numbers and the shape {shape}")
+    return _native(numbers.reshape(shape, order="F"))
+
+
+def _part(stream: _Stream, order: str, *, most: int) -> tuple[int, bytes]:
+    """Return type and bytes of a part of an array, which ends on a multiple of eight."""
+    tag = _exactly(stream, 8)
+    kind, length = struct.unpack(f"{order}II", tag)
+    if kind >> 16:  # up to four bytes stand in the tag itself
+        length, kind = kind >> 16, kind & 0xFFFF
+        return kind, tag[4 : 4 + min(length, 4)]
+    if length > most:
+        raise ValueError(f"a part of an array claims {length} bytes; expected at most {most}")
+    data = _exactly(stream, length)
+    stream.read(-length % 8)
+    return kind, data
+
+
+def _version_4(file: BinaryIO, size: int, names: Collection[str]) -> Iterator[Element]:
+    order = "<"
+    for turn in itertools.count():
+        head = file.read(20)
+        if not head and turn:
+            return
+        if not turn and not 0 <= struct.unpack("<i", _whole(head, 20)[:4])[0] < 5000:
+            order = ">"
+        code, rows, columns, imaginary, letters = struct.unpack(f"{order}5i", _whole(head, 20))
+        place, text = code // 10 % 10, code % 10
+        if not 0 <= code < 5000 or place >= len(STORED_4) or min(rows, columns) < 0:
+            raise ValueError("a variable has a head that makes no sense")
+        if not 0 < letters <= LONGEST_NAME:
+            raise ValueError(f"a name claims {letters} letters")
+        name = _exactly(file, letters).rstrip(b"\0").decode("latin-1")
+        dtype = np.dtype(order + STORED_4[place])
+        length = rows * columns * dtype.itemsize
+        end = file.tell() + length * (2 if imaginary else 1)
+        if end > size:
+            raise ValueError(f"{name!r} claims {rows} x {columns} numbers, more than there are")
+        numeric = text == 0 and not imaginary
+        array = None
+        if numeric and name in names:
+            flat = np.frombuffer(_exactly(file, length), dtype=dtype)
+            array = _native(flat.reshape((rows, columns), order="F"))
+        yield Element(name=name, shape=(rows, columns), numeric=numeric, array=array)
+        file.seek(end)
+
+
+class _Unpacked:
+    """What a packed element holds, unpacked as it is asked for."""
+
+    def __init__(self, file: BinaryIO, length: int) -> None:
+        self._file = file
+        self._left = length
+        self._rest = b""
+        self._unpack = zlib.decompressobj()
+
+    def read(self, size: int, /) -> bytes:
+        """Return the next bytes, fewer at the end."""
+        parts, missing = [], size
+        while missing > 0 and not self._unpack.eof:
+            part = self._unpack.decompress(self._rest, missing)
+            self._rest = self._unpack.unconsumed_tail
+            missing -= len(part)
+            parts.append(part)
+            if not part and not self._rest:
+                self._rest = self._file.read(min(self._left, AT_ONCE))
+                self._left -= len(self._rest)
+                if not self._rest:
+                    break
+        return b"".join(parts)
+
+
+def _exactly(stream: _Stream, size: int) -> bytes:
+    return _whole(stream.read(size), size)
+
+
+def _whole(data: bytes, size: int) -> bytes:
+    if len(data) != size:
+        raise ValueError("it ends too early")
+    return data
+
+
+def _native(array: AnyArray) -> AnyArray:
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))

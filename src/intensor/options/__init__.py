@@ -1,0 +1,1 @@
+"""Options: one declaration each, with its default, its check and its documentation."""

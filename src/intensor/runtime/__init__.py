@@ -1,0 +1,1 @@
+"""Time, threads, memory and compiled kernels: what every stage runs on."""

@@ -1,0 +1,204 @@
+"""The files that compiled kernels are kept in, from one process to the next.
+
+Numba's own cache raises when a folder cannot be written to, a disk is full or a file is damaged,
+takes one entry for another when two processes write at the same time, and does not notice when a
+kernel in another file that is compiled into this one has changed. Here the files are never needed:
+what cannot be stored or read is compiled again, and a line in the log says so once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+import numpy as np
+from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+
+from intensor.runtime.stopwatch import COMPILING
+
+__all__ = ["FILES", "Files", "KernelCache", "KernelFile", "NoCache", "notice_level"]
+
+_LOG = logging.getLogger(__name__)
+ADVICE = "set NUMBA_CACHE_DIR to a folder that can be written to and has some room"
+
+
+class Files:
+    """Whether compiled kernels can be kept in files, and what the user has been told.
+
+    Attributes
+    ----------
+    problem
+        Why nothing can be stored; None as long as all is well.
+    """
+
+    def __init__(self) -> None:
+        self.problem: str | None = None
+        self._told: set[str] = set()
+        self._lock = threading.Lock()
+
+    def close(self, problem: str) -> None:
+        """Store nothing from now on; the first reason is the one to tell."""
+        with self._lock:
+            self.problem = self.problem or problem
+
+    def announce(self) -> None:
+        """Tell of a compilation: loudly if it prolongs a limit, or comes with every process."""
+        compiling = "Compiling kernels for this machine, which takes up to a minute."
+        if self.problem is None:
+            self.tell(
+                f"compiling at level {notice_level()}",
+                f"{compiling} It happens once: they are kept in files. It does not count against "
+                "time limits.",
+                notice_level(),
+            )
+        else:
+            self.tell(
+                "no files",
+                f"{compiling} They cannot be kept in files, so every process has to compile them "
+                f"again: {self.problem}. To keep them, {ADVICE}.",
+            )
+
+    def tell(self, kind: str, message: str, level: int = logging.WARNING) -> None:
+        """Log a message, unless there was one of its kind."""
+        with self._lock:
+            if kind in self._told:
+                return
+            self._told.add(kind)
+        _LOG.log(level, "%s", message)
+
+
+FILES = Files()
+
+
+class KernelFile(IndexDataCacheFile):
+    """The files of one kernel, each with the key of what it holds.
+
+    Two processes that add to an index at the same time can give one number to two files. Without
+    the key, a kernel compiled for other types would be loaded, and called.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        """Store an entry together with its key."""
+        super().save(key, (key, data))
+
+    def load(self, key: Any) -> Any:
+        """Return an entry, or None if there is none of this key."""
+        entry = super().load(key)
+        if entry is None:
+            return None
+        found, data = entry
+        return data if found == key else None
+
+
+class KernelCache(FunctionCache):
+    """Numba's cache of a function, but whatever goes wrong with files costs time and no more."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return a compiled kernel, or None if there is none or it cannot be read."""
+        with COMPILING:
+            try:
+                self._open()
+                return super().load_overload(sig, target_context)
+            except Exception as problem:  # whatever unpickling damaged files comes up with
+                FILES.tell(
+                    "damaged",
+                    f"A compiled kernel in {self.cache_path} cannot be read ({problem!r}); it is "
+                    "compiled again.",
+                )
+                self._begin_again()
+                return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Store a compiled kernel, if that can be done."""
+        if FILES.problem is not None:
+            return
+        with COMPILING:
+            try:
+                super().save_overload(sig, data)
+            except Exception as problem:
+                FILES.close(f"{self.cache_path} cannot be written to ({problem!r})")
+                FILES.announce()
+
+    def _open(self) -> None:
+        """Put our files in the place of Numba's: only now is all known that the kernel calls."""
+        if not isinstance(self._cache_file, KernelFile):
+            self._cache_file = KernelFile(
+                cache_path=self.cache_path,
+                filename_base=self._impl.filename_base,
+                source_stamp=source_stamp(self._py_func),
+            )
+
+    def _begin_again(self) -> None:
+        """Empty the index, so that what is compiled now can be found next time."""
+        try:
+            self.flush()
+        except Exception as problem:
+            FILES.close(f"{self.cache_path} cannot be written to ({problem!r})")
+
+
+class NoCache(NullCache):
+    """In the place of a kernel's cache when there is no folder for its files."""
+
+
+def notice_level() -> int:
+    """Return how loud to be: a limit that is prolonged is worth a line that everyone sees."""
+    return logging.WARNING if COMPILING.limited else logging.INFO
+
+
+def source_stamp(function: Callable[..., Any]) -> str:
+    """Return what changes with the code of a kernel, of all that it calls, and with its constants.
+
+    Numba looks at the file of the kernel alone, but what it calls is compiled into it.
+    """
+    files: set[str] = set()
+    constants: set[str] = set()
+    seen: set[Any] = set()
+    waiting: list[Any] = [function]
+    while waiting:
+        one = waiting.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        files.add(one.__code__.co_filename)
+        for name, value in _globals_of(one):
+            if isinstance(value, (bool, int, float, str, tuple, np.generic)):
+                constants.add(f"{one.__module__}.{name} = {value!r}")
+            elif hasattr(value, "py_func"):  # a kernel
+                waiting.append(value.py_func)
+            else:  # such as an intrinsic
+                home = sys.modules.get(getattr(value, "__module__", None) or "")
+                if home is not None and home.__name__.partition(".")[0] == __package__:
+                    files.add(str(home.__file__))
+    digests = sorted(_digest(file) for file in files)
+    return hashlib.sha256("\n".join([*digests, *sorted(constants)]).encode()).hexdigest()
+
+
+def _globals_of(function: Any) -> Iterator[tuple[str, Any]]:
+    """Yield name and value of what a function may use of its module, and of modules in there."""
+    names = set(_names(function.__code__))
+    for name in names & function.__globals__.keys():
+        value = function.__globals__[name]
+        if isinstance(value, ModuleType):
+            inner = vars(value) if value.__name__.partition(".")[0] == __package__ else {}
+            yield from ((f"{name}.{part}", inner[part]) for part in names & inner.keys())
+        else:
+            yield name, value
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):  # a function in the function
+            yield from _names(constant)
+
+
+@cache
+def _digest(file: str) -> str:
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()

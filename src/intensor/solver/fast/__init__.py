@@ -1,0 +1,1 @@
+"""The fast engine: many vertices a round, weights solved exactly in Gram space."""

@@ -1,0 +1,199 @@
+"""Pricing: many new vertices at a time, from many starts in bit lanes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from intensor._arrays import AnyArray, FlagArray, FloatArray, WordArray
+from intensor.backends.base import Cells
+from intensor.kernels.lanes import join_lanes, mix_starts, split_lanes
+from intensor.runtime.budget import Budget
+from intensor.solver.fast.gram_set import GramSet, key
+
+__all__ = ["CHOOSY", "FEW_CELLS", "MANY_CELLS", "Effort", "Pricing", "Proposals"]
+
+SHARE = 0.3
+"""A vertex enters when it gains at least this share of what the best one gains."""
+
+
+NEWEST = 16
+"""Vertices that count as the last winners."""
+REFINING = 2
+"""Sweeps of a refinement."""
+LONG, MANY = 1 << 20, 1 << 22
+"""Indices or cells above which a single sweep takes long: the budget is asked after each."""
+SOME = 1 << 18
+"""Cells above which it is asked after each sweep if there is a time limit."""
+COMPLEMENTS = np.uint64(0x8080808080808080)
+"""Lanes whose vertex is replaced by its complement before it is perturbed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How hard to look: batches, starts in each, sweeps of each, vertices to take at most."""
+
+    batches: int
+    starts: int
+    sweeps: int
+    most: int
+
+
+HARDER = (Effort(1, 64, 60, 32), Effort(4, 64, 60, 48), Effort(32, 64, 60, 64))
+FEW_CELLS = (Effort(1, 32, 8, 6), *HARDER)
+MANY_CELLS = (Effort(1, 16, 3, 16), *HARDER)
+"""A few short descents do while vertices are easy to find; more are made when they are not."""
+CHOOSY = Effort(1, 64, 20, 32)
+"""Longer descents from more starts: for when each vertex is dear."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Proposals:
+    """New vertices with their signs, best first, and the best gain of any start, new or not."""
+
+    flags: FlagArray
+    signs: FloatArray
+    best: float
+
+
+class Pricing:
+    """Alternating minimisation from a mixture of starts.
+
+    Half of the starts are active vertices with some indices flipped, which finds what random
+    starts miss late in a run: every other one of the newest, the rest of any age, a few of
+    them complements. The others are random, sparse and dense ones among them. In the signed
+    polytope every batch is done twice, the second time for vertices with a minus.
+
+    Attributes
+    ----------
+    runs
+        Descents made so far.
+    """
+
+    def __init__(self, rng: np.random.Generator, *, signed: bool = False) -> None:
+        self.runs = 0
+        self._signs = (1.0, -1.0) if signed else (1.0,)
+        self._rng = rng
+
+    def propose(self, active: GramSet, effort: Effort, budget: Budget) -> Proposals:
+        """Return the new vertices among those that gain nearly as much as the best."""
+        best = -np.inf
+        found: dict[bytes, tuple[float, FlagArray, float]] = {}
+        for batch, sign in itertools.product(range(effort.batches), self._signs):
+            lanes = self._starts(active, effort.starts, sign, perturb=batch % 2 == 0)
+            values = _descend(active.cells, lanes, effort, sign, budget)
+            self.runs += effort.starts
+            best = max(best, float(active.product - values.min()))
+            floor = max(SHARE * best, 0.0)
+            chosen = np.argsort(values, kind="stable")
+            chosen = chosen[active.product - values[chosen] > floor]
+            flags = np.empty((chosen.size, lanes.size), dtype=np.uint8)
+            split_lanes(lanes, chosen, flags)
+            most = len(found) + effort.most
+            for row, value in zip(flags, values[chosen].tolist(), strict=True):
+                name = key(row, sign)
+                if name not in active.known:
+                    found[name] = (value, row, sign)
+                    if len(found) == most:
+                        break
+            if budget.spent:
+                break
+        ranked = sorted(found.values(), key=lambda candidate: candidate[0])
+        kept = [one for one in ranked if active.product - one[0] > SHARE * best][: effort.most]
+        return _proposals([(row, sign) for _, row, sign in kept], best, active)
+
+    def refine(self, active: GramSet, least: float) -> Proposals:
+        """Return vertices that would do better in the place of some in use.
+
+        A new vertex of the linear model is worth a small weight only; most of what is still
+        wrong late in a run are a few indices of vertices that have weight. Those are found
+        with the curvature taken into account, vertex by vertex, all others left as they are.
+
+        Parameters
+        ----------
+        least
+            What the objective must fall by.
+        """
+        found: dict[bytes, tuple[FlagArray, float]] = {}
+        best = -np.inf
+        for sign in self._signs:
+            used = np.flatnonzero((active.weights > 0.0) & (active.signs == sign))
+            if used.size > 64:
+                used = self._rng.choice(used, 64, replace=False)
+            if used.size == 0:
+                continue
+            lanes = np.zeros(int(active.cells.offsets[-1]), dtype=np.uint64)
+            join_lanes(active.flags, used, lanes)
+            weights = active.weights[used]
+            values = active.cells.refine(lanes, weights, REFINING, negative=sign < 0.0)
+            self.runs += used.size
+            falls = weights * (active.exchange_costs(used) - values)
+            best = max(best, float(falls.max()))
+            chosen = np.flatnonzero(falls > least)
+            flags = np.empty((chosen.size, lanes.size), dtype=np.uint8)
+            split_lanes(lanes, chosen, flags)
+            for row in flags:
+                if key(row, sign) not in active.known:
+                    found[key(row, sign)] = (row, sign)
+        return _proposals(list(found.values()), best, active)
+
+    def _starts(self, active: GramSet, count: int, sign: float, *, perturb: bool) -> WordArray:
+        """Return one start per lane; if told so, the first half are perturbed vertices."""
+        lanes = np.zeros(int(active.cells.offsets[-1]), dtype=np.uint64)
+        noise = self._rng.integers(0, 2**64, size=(4, lanes.size), dtype=np.uint64)
+        known = np.zeros_like(lanes)
+        alike = np.flatnonzero(active.signs == sign) if perturb else np.empty(0, dtype=np.int64)
+        n_known = count // 2 if alike.size else 0
+        if n_known:
+            chosen = self._rng.integers(0, alike.size, size=n_known)
+            chosen[::2] = alike.size - 1 - chosen[::2] % NEWEST
+            join_lanes(active.flags, alike[np.maximum(chosen, 0)], known)
+            known ^= COMPLEMENTS
+        mix_starts(noise, known, n_known, lanes)
+        return lanes
+
+
+def _descend(
+    cells: Cells, lanes: WordArray, effort: Effort, sign: float, budget: Budget
+) -> FloatArray:
+    """Descend from the starts in the lanes; where a sweep takes long, as long as there is time."""
+    negative = sign < 0.0
+    limited = math.isfinite(budget.remaining) and cells.n_cells > SOME
+    if lanes.size <= LONG and cells.n_cells <= MANY and not limited:
+        return cells.descend(lanes, effort.starts, effort.sweeps, negative=negative)
+    # Sweep by sweep, to the same bits: a lane whose value falls no more stays as it is.
+    values = np.full(effort.starts, np.inf)
+    falling = np.ones(effort.starts, dtype=bool)
+    for sweep in range(effort.sweeps):
+        if sweep and budget.spent:
+            break
+        before = lanes.copy()
+        found = cells.descend(lanes, effort.starts, 1, negative=negative)
+        live = _word_of(falling)
+        lanes &= live
+        lanes |= before & ~live
+        falling &= found < values
+        values[falling] = found[falling]
+        if not falling.any():
+            break
+    return values
+
+
+def _word_of(chosen: AnyArray) -> np.uint64:
+    """Return a word with the bits of the chosen lanes."""
+    return np.uint64(sum(1 << lane for lane in np.flatnonzero(chosen).tolist()))
+
+
+def _proposals(
+    vertices: Sequence[tuple[FlagArray, float]], best: float, active: GramSet
+) -> Proposals:
+    flags = np.array([row for row, _ in vertices], dtype=np.uint8)
+    return Proposals(
+        flags=flags.reshape(-1, int(active.cells.offsets[-1])),
+        signs=np.array([sign for _, sign in vertices]),
+        best=best,
+    )

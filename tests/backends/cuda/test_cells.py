@@ -1,0 +1,102 @@
+"""Cells on a device against dense matrices; under the CUDA simulator unless told otherwise."""
+
+import numpy as np
+import pytest
+
+import cells_cases
+from cells_cases import Case
+from intensor.backends.cpu import CpuCells
+from intensor.backends.cuda import cells as module
+from intensor.backends.cuda.cells import CudaCells, byte_sums
+from intensor.backends.cuda.observations import upload
+from intensor.backends.packed_cells import pack_cells
+from intensor.data.observations import observe
+from intensor.runtime.threads import Workers
+
+SHAPES = [(7,), (3, 4, 2)]
+
+
+def make(observations, radius):
+    return CudaCells(upload(observations), radius, Workers(1))
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [
+        ((7,), {}),
+        ((3, 4, 2), {"repeats": False}),
+        ((3, 4, 2), {"weighted": True, "n": 40}),
+        ((2, 3, 2, 3), {"radius": 0.6}),
+    ],
+)
+def test_sums(shape, words):
+    cells_cases.check_sums(Case(make, shape, **words))
+
+
+def test_more_words_than_a_kernel_takes():
+    case = Case(make, (3, 4), n=30, k=200)
+    error, _ = case.totals
+    assert error + case.cells.constant == pytest.approx(case.objective.value(case.x), rel=1e-12)
+
+
+def test_bits_of_vertices_that_do_not_count_are_left_out():
+    case = Case(make, (3, 4), n=30, k=70)
+    for count in (1, 8, 64, 67):
+        weights = np.where(np.arange(128) < count, case.weights, 0.0)
+        error, _ = case.cells.evaluate(case.words, count, weights)
+        x = weights[:70] @ case.members
+        assert error + case.cells.constant == pytest.approx(case.objective.value(x), rel=1e-12)
+
+
+def test_many_observations_of_one_cell():
+    coords = np.zeros((5000, 2), dtype=np.int64)
+    coords[:3] = [[0, 1], [1, 0], [1, 1]]
+    observations = observe(coords, np.ones(5000))
+    gram = np.empty((64, 64))
+    words = np.full((4, 1), 1, dtype=np.uint64)
+    make(observations, 1.0).add(words, 0, 1, gram)
+    assert gram[0, 0] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("negative", [False, True])
+def test_descent(negative):
+    cells_cases.check_descent(Case(make, (3, 4, 2), n=60), negative=negative)
+
+
+@pytest.mark.parametrize("negative", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_refinement(negative, weighted):
+    case = Case(make, (3, 4, 2), n=60, radius=0.7, weighted=weighted)
+    cells_cases.check_refinement(case, negative=negative)
+
+
+def test_another_radius():
+    case, other = Case(make, (3, 4), n=40), Case(make, (3, 4), n=40, radius=1.5)
+    case.cells.rescale(1.5)
+    assert case.cells.evaluate(case.words, 70, case.weights) == pytest.approx(other.totals)
+    assert case.cells.constant == pytest.approx(other.cells.constant)
+
+
+@pytest.mark.parametrize("on_host", [0, 1 << 18])
+@pytest.mark.parametrize("words", [{}, {"weighted": True}, {"repeats": False}], ids=str)
+def test_samples_are_those_of_the_host(monkeypatch, on_host, words):
+    monkeypatch.setattr(module, "ON_HOST", on_host)
+    case = Case(make, (3, 4, 3), n=80, **words)
+    there = case.cells.sample(30, np.random.default_rng(3))
+    here = CpuCells(pack_cells(case.observations, 1.0), Workers(1))
+    here = here.sample(30, np.random.default_rng(3))
+    assert isinstance(there, CudaCells if on_host == 0 else CpuCells)
+    assert there.n_cells == here.n_cells < case.cells.n_cells
+    assert there.constant == pytest.approx(here.constant)
+    totals = [cells.evaluate(case.words, 70, case.weights) for cells in (there, here)]
+    assert totals[0] == pytest.approx(totals[1], rel=1e-12)
+
+
+def test_byte_sums():
+    weights = np.random.default_rng(0).random(128)
+    found = byte_sums(weights)
+    assert found.shape == (16, 256)
+    for pattern in (0, 1, 37, 255):
+        bits = [bit for bit in range(8) if pattern >> bit & 1]
+        expected = weights[64 + 8 * 3 :][bits].sum()
+        assert found[11, pattern] == pytest.approx(expected, abs=1e-15)

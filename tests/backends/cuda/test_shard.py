@@ -1,0 +1,95 @@
+"""Shards on a device against dense matrices, and on the workers of a cluster."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import cells_cases
+import intensor
+from cells_cases import Case, ShardsHere, some_of
+from intensor.backends.cuda.shard import DeviceShard
+from intensor.backends.sharded.cells import ShardedCells, ShardedObservations
+from intensor.backends.sharded.shard import make_shard
+from intensor.runtime.threads import Workers
+
+
+def make(observations, radius):
+    odd = np.arange(observations.n_cells) % 2 == 1
+    shards = [DeviceShard(make_shard(some_of(observations, part))) for part in (odd, ~odd)]
+    data = ShardedObservations(
+        shape=observations.shape,
+        shards=ShardsHere(shards),
+        n=observations.n,
+        within=observations.within,
+        mean_square=observations.mean_square,
+        lowest=0.0,
+        highest=1.0,
+    )
+    return ShardedCells(data, radius, Workers(1))
+
+
+@pytest.mark.parametrize("repeats", [False, True])
+def test_sums(repeats):
+    cells_cases.check_sums(Case(make, (3, 4, 2), repeats=repeats))
+
+
+@pytest.mark.parametrize("negative", [False, True])
+def test_descent(negative):
+    cells_cases.check_descent(Case(make, (3, 4, 2), n=60), negative=negative)
+
+
+def test_refinement():
+    cells_cases.check_refinement(Case(make, (3, 4, 2), n=60, radius=0.7), negative=False)
+
+
+def test_another_radius():
+    case, other = Case(make, (3, 4), n=40), Case(make, (3, 4), n=40, radius=1.5)
+    case.cells.rescale(1.5)
+    assert case.cells.evaluate(case.words, 70, case.weights) == pytest.approx(other.totals)
+
+
+def test_a_state_is_evaluated_once(monkeypatch):
+    case = Case(make, (3, 4), n=40)
+    (shard, _) = case.cells._data.shards.shards
+    asked = []
+    monkeypatch.setattr(shard._cells, "evaluate", lambda *given: asked.append(given) or (0.0, 0.0))
+    case.cells.bound_sums()
+    assert not asked
+    case.cells.evaluate(case.words, 70, 0.5 * case.weights)
+    assert len(asked) == 1
+
+
+def test_it_travels_as_the_shard_it_was_made_of():
+    observations = Case(make, (3, 4), n=40).observations
+    shard = make_shard(observations)
+    there = DeviceShard(shard)
+    assert there.__sizeof__() == shard.rows.nbytes + shard.means.nbytes + shard.counts.nbytes
+    again = pickle.loads(pickle.dumps(there))
+    assert isinstance(again, DeviceShard)
+    picked = again.pick(np.arange(3))
+    np.testing.assert_array_equal(picked.means, shard.means[:3])
+
+
+@pytest.mark.slow  # thousands of threads in the simulator, on every worker
+@pytest.mark.filterwarnings("ignore")  # of Dask's own
+def test_on_the_workers_of_a_cluster():
+    distributed = pytest.importorskip("distributed")
+    data = intensor.planted((4, 3, 3), 60, noise=0.1)
+    words = {
+        "shape": data.shape,
+        "radius": 1.0,
+        "rtol": 1e-12,
+        "exact": "off",
+        "max_iterations": 3,
+    }
+    here = intensor.solve(data.coords, data.values, **words)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as there,
+        distributed.Client(there) as client,
+    ):
+        found = intensor.solve(data.coords, data.values, client=client, device="cuda", **words)
+    assert found.objective == pytest.approx(here.objective, rel=1e-9)
+    assert np.array_equal(found.model.vertices.flags(), here.model.vertices.flags())

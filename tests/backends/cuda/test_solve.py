@@ -1,0 +1,76 @@
+"""Whole solves on the device against those on the host."""
+
+import numpy as np
+import pytest
+
+import intensor
+from intensor import _solve as entry
+from intensor.backends.cuda.observations import observe_on_device
+from intensor.errors import RadiusWarning, SettingError
+from intensor.solver.fast import engine as fast
+from intensor.solver.fast.pricing import Effort
+
+CELLS = np.argwhere(np.ones((3, 3, 2)))
+SOLVES = [
+    ((4, 3, 3), 50, 0.0, {}),
+    ((4, 3, 3), 40, 0.1, {"exact": "off"}),
+    ((3, 3, 2), 30, 0.1, {"signed": True, "exact": "off"}),
+]
+
+
+@pytest.fixture(autouse=True)
+def _lightly(monkeypatch):
+    """Look for vertices with a few short descents, on host and device: the simulator is slow."""
+    monkeypatch.setattr(fast, "FEW_CELLS", (Effort(1, 8, 2, 6), Effort(1, 16, 4, 8)))
+
+
+@pytest.mark.parametrize(("shape", "n", "noise", "words"), SOLVES)
+def test_the_same_answer_as_on_the_host(shape, n, noise, words):
+    data = intensor.planted(shape, n, noise=noise)
+    words = {"shape": shape, "radius": 1.0, "tol": 1e-5, "max_iterations": 6, **words}
+    here = intensor.solve(data.coords, data.values, **words)
+    there = intensor.solve(data.coords, data.values, device="cuda", **words)
+    assert there.status is here.status
+    assert there.objective == pytest.approx(here.objective, rel=1e-9, abs=1e-15)
+    assert there.bound == pytest.approx(here.bound, rel=1e-9, abs=1e-15)
+    assert np.array_equal(there.model.vertices.flags(), here.model.vertices.flags())
+    np.testing.assert_allclose(there.model.predict(CELLS), here.model.predict(CELLS), atol=1e-4)
+
+
+def test_what_is_proven_on_the_device_holds():
+    data = intensor.planted((3, 3, 2), 30, noise=0.1)
+    result = intensor.solve(data.coords, data.values, radius=1.0, tol=1e-4, device="cuda")
+    assert result.status is intensor.Status.OPTIMAL
+    assert intensor.verify(result, data.coords, data.values).ok
+
+
+def test_the_free_bound_is_proven_where_the_cells_are(monkeypatch):
+    monkeypatch.setattr(entry, "SEARCHED", 0)
+    data = intensor.planted((3, 3, 2), 30, noise=0.1)
+    fetched = []
+    monkeypatch.setattr(
+        type(observe_on_device(data.coords, data.values)), "host", lambda cells: fetched.append(1)
+    )
+    values = data.values + 1.0
+    with pytest.warns(RadiusWarning, match="values lie above the radius 0.4"):
+        there = intensor.solve(data.coords, values, radius=0.4, device="cuda")
+    assert not fetched
+    assert there.bound_source == "free"
+    # All costs are negative at the optimum, the full box: the free bound is the optimum.
+    best = float(np.mean((values - 0.4) ** 2))
+    assert best * (1.0 - 1e-9) <= there.bound <= best
+    assert there.objective == pytest.approx(best, rel=1e-12)
+    assert there.status is intensor.Status.OPTIMAL
+
+
+@pytest.mark.parametrize("version", [0, 8])
+def test_the_versions_of_the_paper_stay_on_the_host(version):
+    with pytest.raises(SettingError, match=f'needs version="fast"; got version={version}'):
+        intensor.solve([[0, 0]], [1.0], radius=1.0, version=version, device="cuda")
+
+
+def test_an_unknown_device_is_named():
+    with pytest.raises(
+        SettingError, match="device is 'gpu'; expected one of 'cpu', 'cuda', 'auto'"
+    ):
+        intensor.solve([[0, 0]], [1.0], radius=1.0, device="gpu")

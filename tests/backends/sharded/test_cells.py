@@ -1,0 +1,112 @@
+"""Cells in shards against dense matrices, and against cells in memory."""
+
+import numpy as np
+import pytest
+
+import cells_cases
+from cells_cases import SHAPES, Case, ShardsHere, some_of
+from intensor.backends.cpu import CpuCells
+from intensor.backends.sharded import cells as cells_module
+from intensor.backends.sharded import shard as module
+from intensor.backends.sharded.cells import ShardedCells, ShardedObservations
+from intensor.backends.sharded.shard import make_shard
+from intensor.errors import SettingError
+from intensor.runtime.threads import Workers
+
+
+def cut(observations, n_shards, threads=1):
+    owner = np.random.default_rng(5).integers(0, n_shards, observations.n_cells)
+    owner[:n_shards] = np.arange(n_shards)
+    shards = [make_shard(some_of(observations, owner == shard)) for shard in range(n_shards)]
+    return ShardedObservations(
+        shape=observations.shape,
+        shards=ShardsHere(shards, threads),
+        n=observations.n,
+        within=observations.within,
+        mean_square=observations.mean_square,
+        lowest=float(observations.means.min()),
+        highest=float(observations.means.max()),
+    )
+
+
+@pytest.fixture(params=[(1, 1), (3, 1), (2, 2)], ids=["1 shard", "3 shards", "2 threads"])
+def make(request, monkeypatch):
+    n_shards, threads = request.param
+    monkeypatch.setattr(module, "BLOCK", 64 if n_shards == 1 else 1 << 16)
+
+    def make(observations, radius):
+        return ShardedCells(cut(observations, n_shards, threads), radius, Workers(1))
+
+    return make
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_sums(make, shape):
+    cells_cases.check_sums(Case(make, shape, n=200))
+
+
+@pytest.mark.parametrize("negative", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_descent(make, shape, negative):
+    cells_cases.check_descent(Case(make, shape), negative=negative)
+
+
+@pytest.mark.parametrize("negative", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_refinement(make, shape, negative):
+    cells_cases.check_refinement(Case(make, shape, radius=0.7), negative=negative)
+
+
+def test_another_radius(make):
+    case, other = Case(make, (3, 4, 2)), Case(make, (3, 4, 2), radius=1.5)
+    case.cells.rescale(1.5)
+    assert case.cells.evaluate(case.words, 70, case.weights) == pytest.approx(other.totals)
+    assert case.cells.constant == pytest.approx(other.cells.constant)
+
+
+def test_samples_are_cells(make):
+    case = Case(make, (3, 4, 3), n=80)
+    found = case.cells.sample(25, np.random.default_rng(0))
+    assert isinstance(found, CpuCells)
+    coords = case.observations.coords
+    every = {cell: place for place, cell in enumerate(zip(*coords, strict=True))}
+    offsets = case.cells.offsets[:-1]
+    packed = found.packed
+    assert 10 < packed.n_cells <= 25
+    assert np.all(np.diff(packed.counts.astype(int)) <= 0)
+    places = [every[tuple(cell)] for cell in packed.rows.astype(int) - offsets]
+    assert len(set(places)) == packed.n_cells
+    np.testing.assert_array_equal(packed.targets, case.observations.means[places])
+    np.testing.assert_array_equal(packed.counts, case.observations.counts[places])
+    assert packed.shares.sum() == pytest.approx(1.0)
+
+
+def test_samples_do_not_depend_on_the_shards():
+    def drawn(n_shards, seed):
+        cells = Case(
+            lambda observations, radius: ShardedCells(
+                cut(observations, n_shards), radius, Workers(1)
+            ),
+            (6, 7, 5),
+            n=300,
+        ).cells
+        return cells.sample(60, np.random.default_rng(seed)).packed
+
+    one, four, other = drawn(1, 0), drawn(4, 0), drawn(1, 1)
+    np.testing.assert_array_equal(one.rows, four.rows)
+    np.testing.assert_array_equal(one.targets, four.targets)
+    np.testing.assert_array_equal(one.counts, four.counts)
+    assert one.rows.shape != other.rows.shape or np.any(one.rows != other.rows)
+
+
+def test_few_cells_are_fetched_and_many_are_not(make, monkeypatch):
+    case = Case(make, (3, 4))
+    found = case.cells._data.host()
+    for ours, theirs in zip(found.coords, case.observations.coords, strict=True):
+        assert ours.dtype == theirs.dtype
+        assert np.array_equal(ours, theirs)
+    assert np.array_equal(found.means, case.observations.means)
+    assert np.array_equal(found.counts, case.observations.counts)
+    monkeypatch.setattr(cells_module, "FETCHED", 5)
+    with pytest.raises(SettingError, match=r"too many to be fetched.*exact='off'"):
+        case.cells.iterate()

@@ -1,0 +1,153 @@
+"""Shards on disk: the same answers as from memory, and no file left."""
+
+import gc
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import intensor
+from intensor.backends.sharded import disk, shard
+from intensor.backends.sharded.disk import FileArray, count_buckets, observe_on_disk
+from intensor.data.readers.dataset import open_dataset
+from intensor.errors import CoordinateError, MemoryLimitError, SettingError
+from intensor.solver.fast import engine as fast
+
+
+@pytest.fixture
+def places(tmp_path, monkeypatch):
+    """Keep temporary folders in sight."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(disk.tempfile, "tempdir", str(folder))
+    return folder
+
+
+def stored(folder, data, n_files=3):
+    folder.mkdir()
+    for place, rows in enumerate(np.array_split(np.arange(len(data.values)), n_files)):
+        columns = {f"mode{mode}": data.coords[rows, mode] for mode in range(data.coords.shape[1])}
+        table = pa.table({**columns, "value": data.values[rows]})
+        parquet.write_table(table, folder / f"part-{place}.parquet")
+    return folder
+
+
+@pytest.fixture
+def buckets(monkeypatch):
+    """Use several buckets for little data."""
+    monkeypatch.setattr(disk, "count_buckets", lambda n_rows, n_modes, limit: 4)
+    monkeypatch.setattr(shard, "BLOCK", 64)
+
+
+def observed(path, **words):
+    words = {"shape": None, "allow_negative": False, "memory_limit": 1 << 30, "threads": 1, **words}
+    return observe_on_disk(open_dataset(path, "value"), **words)
+
+
+@pytest.mark.usefixtures("buckets")
+def test_everything_is_there(tmp_path, places):
+    data = intensor.planted((9, 8, 7), 600, noise=0.1)
+    told = []
+    found = observed(stored(tmp_path / "data", data), told=told.append)
+    here = intensor.data.observations.observe(data.coords, data.values)
+    assert found.shape == here.shape
+    assert (found.n, found.n_cells) == (here.n, here.n_cells)
+    assert found.within == pytest.approx(here.within, rel=1e-12)
+    fetched = found.host()
+    for ours, theirs in zip(fetched.coords, here.coords, strict=True):
+        assert np.array_equal(ours, theirs)
+    np.testing.assert_allclose(fetched.means, here.means, rtol=1e-15)
+    assert told[0] == "reading part-0.parquet"
+    assert told[-1] == "collapsing 4 of 4"
+
+
+@pytest.mark.usefixtures("buckets")
+def test_files_go_with_the_last_reference(tmp_path, places):
+    data = intensor.planted((9, 8, 7), 600)
+    found = observed(stored(tmp_path / "data", data))
+    (folder,) = places.iterdir()
+    assert not list(folder.glob("bucket*"))
+    del found
+    gc.collect()
+    assert not list(places.iterdir())
+
+
+@pytest.mark.usefixtures("buckets")
+def test_files_go_when_something_is_wrong(tmp_path, places):
+    data = intensor.planted((9, 8, 7), 600)
+    path = stored(tmp_path / "data", data)
+    with pytest.raises(CoordinateError, match=r"part-0\.parquet, row \d+: 'mode2'"):
+        observed(path, shape=(9, 8, 3))
+    assert not list(places.iterdir())
+
+
+@pytest.mark.usefixtures("buckets", "places")
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_same_answer_as_from_memory(tmp_path, noise, threads):
+    data = intensor.planted((6, 5, 4), 300, noise=noise)
+    words = {"shape": data.shape, "radius": 1.0, "rtol": 1e-6 if noise else 1e-12}
+    here = intensor.solve(data.coords, data.values, **words)
+    path = stored(tmp_path / "data", data)
+    there = intensor.solve(path, "value", threads=threads, memory_limit="1 GiB", **words)
+    assert there.status is here.status is intensor.Status.OPTIMAL
+    assert there.objective == pytest.approx(here.objective, rel=1e-9, abs=1e-9)
+    assert there.bound == pytest.approx(here.bound, rel=1e-6, abs=1e-9)
+    assert intensor.verify(there, data.coords, data.values).ok
+
+
+@pytest.mark.usefixtures("buckets", "places")
+def test_large_data_begins_with_a_sample(tmp_path, monkeypatch):
+    monkeypatch.setattr(fast, "LARGE", 128)
+    monkeypatch.setattr(fast, "TELLING", 0)
+    data = intensor.planted((9, 8, 7), 900)
+    path = stored(tmp_path / "data", data)
+    result = intensor.solve(str(path), "value", shape=data.shape, radius=1.0, rtol=1e-10)
+    assert result.status is intensor.Status.OPTIMAL
+    assert intensor.nmse(result.model, data.truth) < 1e-9
+
+
+def test_arrays_in_files(tmp_path):
+    array = np.random.default_rng(0).integers(0, 100, (50, 3)).astype(np.uint16)
+    np.save(tmp_path / "a.npy", array)
+    there = FileArray(tmp_path / "a.npy")
+    assert (there.shape, there.dtype, there.size) == ((50, 3), array.dtype, 150)
+    for part in (slice(0, 50), slice(7, 9), slice(40, 80), np.array([3, 3, 41])):
+        assert np.array_equal(there[part], array[part])
+
+
+def test_buckets_follow_the_limit():
+    assert count_buckets(1000, 3, 1 << 30) == 1
+    few, many = (count_buckets(2 * 10**8, 3, limit << 30) for limit in (16, 4))
+    assert 1 < few < many
+    assert count_buckets(2 * 10**8, 7, 4 << 30) > many
+    with pytest.raises(MemoryLimitError, match=r"2000 observations.*within 100 MiB; \d+ MiB would"):
+        count_buckets(2000, 3, 100 << 20)
+    with pytest.raises(MemoryLimitError) as caught:
+        count_buckets(10**12, 3, 1 << 30)
+    needed = int(str(caught.value).split("MiB; ")[1].split()[0])
+    assert count_buckets(10**12, 3, needed << 20) <= disk.MOST_BUCKETS
+
+
+@pytest.mark.parametrize("limit", ["lots", "", "-1", 0, True, "1.2.3 GiB", "4 XB"])
+def test_limits_that_make_no_sense(tmp_path, limit):
+    data = intensor.planted((3, 3), 20)
+    path = stored(tmp_path / "data", data, n_files=1)
+    with pytest.raises(SettingError, match="memory_limit is"):
+        intensor.solve(path, "value", radius=1.0, memory_limit=limit)
+
+
+def test_calls_that_make_no_sense(tmp_path):
+    data = intensor.planted((3, 3), 20)
+    path = stored(tmp_path / "data", data, n_files=1)
+    with pytest.raises(SettingError, match=r"values must be the name of the column.*got list"):
+        intensor.solve(path, [1.0], radius=1.0)
+    with pytest.raises(SettingError, match='needs version="fast"; got version=8'):
+        intensor.solve(path, "value", radius=1.0, version=8)
+    with pytest.raises(SettingError, match="sample_weight needs coords"):
+        intensor.solve(path, "value", radius=1.0, sample_weight=[1.0])
+    with pytest.raises(
+        CoordinateError, match=r"2 column\(s\) of coordinates but shape \(3, 3, 3\)"
+    ):
+        intensor.solve(path, "value", radius=1.0, shape=(3, 3, 3))

@@ -1,0 +1,99 @@
+"""Packed cells hold the observations, and so do samples of them."""
+
+import numpy as np
+import pytest
+
+from intensor.backends import packed_cells
+from intensor.backends.packed_cells import pack_cells
+from intensor.data.observations import observe
+
+SHAPES = [(7,), (5, 6), (3, 4, 5), (2, 3, 1, 4), (200, 100), (300, 2), (70_000, 3)]
+
+
+def problem(shape, n=200, repeats=40, radius=2.0):
+    rng = np.random.default_rng([n, repeats, *shape])
+    coords = np.stack([rng.integers(0, length, n) for length in shape], axis=1)
+    coords[: repeats + 1] = coords[0]
+    coords[repeats + 1 : repeats + 6] = coords[-1]
+    observations = observe(coords, rng.uniform(size=n), shape=shape)
+    return pack_cells(observations, radius), observations
+
+
+def counts_in(planes, n_cells):
+    """Return the counts that the bit planes say."""
+    counts = np.ones(n_cells, dtype=int)
+    for plane, words in enumerate(planes):
+        for cell in range(min(64 * words.size, n_cells)):
+            digit = (int(words[cell // 64]) >> (cell % 64)) & 1
+            counts[cell] += digit << plane
+    return counts
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("repeats", [0, 40, 150])
+def test_cells_are_those_of_the_observations(shape, repeats):
+    cells, observations = problem(shape, repeats=repeats)
+    order = cells.order
+    assert sorted(order.tolist()) == list(range(observations.n_cells))
+    assert cells.shape == shape
+    assert cells.offsets.tolist() == [0, *np.cumsum(shape)]
+    for mode, column in enumerate(observations.coords):
+        here = cells.rows[:, mode].astype(int) - cells.offsets[mode]
+        assert here.tolist() == column[order].tolist()
+    assert cells.counts.tolist() == observations.counts[order].tolist()
+    assert np.all(np.diff(cells.counts.astype(int)) <= 0)
+    assert cells.targets.tolist() == (observations.means[order] / 2.0).tolist()
+    np.testing.assert_allclose(cells.shares, observations.counts[order] / observations.n)
+    assert cells.one_share == 1.0 / observations.n
+    assert cells.constant == observations.within / 4.0
+    assert cells.n_cells == observations.n_cells
+    assert 64 * (cells.n_words - 1) < cells.n_cells <= 64 * cells.n_words
+    assert counts_in(cells.extra, cells.n_cells).tolist() == cells.counts.tolist()
+
+
+def test_positions_are_as_narrow_as_they_can_be():
+    kinds = [problem(shape)[0].rows.dtype for shape in [(200, 56), (200, 57), (70_000, 3)]]
+    assert kinds == [np.uint8, np.uint16, np.uint32]
+
+
+def test_cells_seen_once_need_no_planes():
+    coords = np.arange(30)[:, np.newaxis]
+    observations = observe(coords, np.ones(30))
+    cells = pack_cells(observations, 1.0)
+    assert cells.extra.size == 0
+
+
+@pytest.mark.parametrize("repeats", [0, 40])
+@pytest.mark.parametrize("size", [1, 10, None])
+def test_a_sample_is_a_problem_of_its_own(size, repeats):
+    cells, observations = problem((9, 8, 7), repeats=repeats)
+    size = size or cells.n_cells
+    sample = cells.sample(size, np.random.default_rng(3))
+    assert 0 < sample.n_cells <= size
+    assert len(set(sample.order.tolist())) == sample.n_cells
+    place = {int(where): row for row, where in enumerate(cells.order)}
+    rows = [place[int(where)] for where in sample.order]
+    for name in ("rows", "targets", "counts"):
+        assert getattr(sample, name).tolist() == getattr(cells, name)[rows].tolist()
+    total = sample.counts.sum(dtype=int)
+    np.testing.assert_allclose(sample.shares, sample.counts / total, rtol=1e-15)
+    assert sample.one_share == 1.0 / total
+    assert np.all(np.diff(sample.counts.astype(int)) <= 0)
+    assert counts_in(sample.extra, sample.n_cells).tolist() == sample.counts.tolist()
+    assert sample.constant == cells.constant
+    assert sample.shape == observations.shape
+    assert sample.offsets.tolist() == cells.offsets.tolist()
+
+
+def test_the_generator_decides_the_sample():
+    cells, _ = problem((9, 8, 7))
+    draws = [cells.sample(20, np.random.default_rng(seed)).order.tolist() for seed in (0, 0, 1)]
+    assert draws[0] == draws[1] != draws[2]
+
+
+@pytest.mark.parametrize("most", [1, 2, 9, 300])
+def test_cells_observed_most_often_come_first(most):
+    counts = np.random.default_rng(most).integers(1, most + 1, 500).astype(np.uint16)
+    found = packed_cells._most_often_first(counts)
+    assert found.tolist() == np.argsort(-counts.astype(int), kind="stable").tolist()
+    assert found.dtype == np.uint16

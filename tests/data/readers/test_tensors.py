@@ -1,0 +1,360 @@
+import gzip
+import os
+
+import numpy as np
+import pytest
+import scipy.io
+
+from intensor.data.readers import read_cells, read_table, tns, write_tensor
+from intensor.errors import (
+    CoordinateError,
+    EmptyDataError,
+    FileFormatError,
+    LabelError,
+    NegativeValueError,
+    ValuesError,
+)
+
+COORDS = np.array([[0, 4, 1], [2, 0, 0], [2, 0, 0]])
+VALUES = np.array([1.5, 2.0, 1 / 3])
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def put(content, name="data.tns"):
+    with open(name, "wb") as file:
+        file.write(content)
+    return name
+
+
+def test_tns_with_comments_blanks_and_repeated_cells():
+    table = read_table(
+        put(b"# FROSTT\n\n1 5 2 1.5\n% more\r\n  3\t1  1 2 \r\n3 1 1 0.5 # again"), value="x"
+    )
+    assert table.coords().tolist() == COORDS.tolist()
+    assert table.values.tolist() == [1.5, 2.0, 0.5]
+    assert table.shape == (3, 5, 2)
+    assert table.labels.plain
+    assert table.labels.modes == ("mode_0", "mode_1", "mode_2")
+    assert table.labels.value == "x"
+    assert [codes.dtype for codes in table.codes] == [np.uint8] * 3
+
+
+def test_tns_from_0_or_1():
+    zero, one = put(b"0 1 3\n2 1 4\n", "zero.tns"), put(b"1 2 3\n3 2 4\n", "one.tns")
+    assert read_table(zero).coords().tolist() == [[0, 1], [2, 1]]
+    assert read_table(one).coords().tolist() == [[0, 1], [2, 1]]
+    assert read_table(one, one_based=False).coords().tolist() == [[1, 2], [3, 2]]
+    assert read_table(one, one_based=False).shape == (4, 3)
+    with pytest.raises(CoordinateError, match=r"zero.tns, line 1: the index 0 is out of range"):
+        read_table(zero, one_based=True)
+
+
+def test_a_zero_far_down_counts_for_all(monkeypatch):
+    monkeypatch.setattr(tns, "CHUNK", 100)
+    lines = [b"%d 300 1" % number for number in range(1, 400)]
+    table = read_table(put(b"\n".join([*lines, b"7 0 1", *lines])))
+    assert table.coords()[0].tolist() == [1, 300]
+    assert table.coords()[399].tolist() == [7, 0]
+    assert table.coords()[-1].tolist() == [399, 300]
+    assert len(table) == 799
+
+
+@pytest.mark.parametrize(
+    ("line", "error", "words"),
+    [
+        (b"1 1", FileFormatError, "has 2 numbers; expected 3, as in the first line"),
+        (b"1 1 1 1", FileFormatError, "has 4 numbers"),
+        (b"1 1.5 1", FileFormatError, "the index '1.5'; expected a whole number"),
+        (b"1 x 1", FileFormatError, "the index 'x'"),
+        (b"1 \xff 1", FileFormatError, "the index"),
+        (b"1 1 x", FileFormatError, "the value 'x'; expected a number"),
+        (b"1 1 -1", NegativeValueError, "'value' is -1.0"),
+        (b"1 1 inf", FileFormatError, "'value' is inf"),
+        (b"1 -1 1", CoordinateError, "the index -1 is out of range"),
+        (b"1 3000000000 1", CoordinateError, "the index 3000000000 is out of range"),
+        (b"1 99999999999999999999 1", FileFormatError, "the index '9999"),
+        (b"1,1,1", FileFormatError, "has 1 numbers"),
+        (b'1 "1" 1', FileFormatError, "the index '\"1\"'"),
+    ],
+)
+def test_a_bad_line_is_named(monkeypatch, line, error, words):
+    monkeypatch.setattr(tns, "CHUNK", 64)
+    good = b"1 1 1\n" * 50
+    with pytest.raises(error, match=f"^data.tns, line 53: .*{words}"):
+        read_table(put(b"# c\n" + good + b"\n" + line + b"\n" + good))
+
+
+def test_tns_with_nothing_in_it():
+    for content in (b"", b"# c\n\n"):
+        with pytest.raises(EmptyDataError, match=r"^data\.tns: "):
+            read_table(put(content))
+    with pytest.raises(EmptyDataError, match="no value at all"):
+        read_table(put(b"1 1 nan\n"))
+    with pytest.raises(FileFormatError, match="lines of 1 numbers"):
+        read_table(put(b"1\n2\n"))
+    with pytest.raises(FileFormatError, match="no weights"):
+        read_table(put(b"1 1\n"), weight="w")
+
+
+def test_tns_lines_and_indices_without_bound_are_not_believed():
+    with pytest.raises(FileFormatError, match=r"2 cells but 2000000\d\d\d indices"):
+        read_table(put(b"1 1 1\n1 2000000000 1\n"))
+    with pytest.raises(FileFormatError, match="far too long"):
+        read_table(put(b"1 1 1\n" + b"1" * (tns.CHUNK + 2 * tns.LONGEST_LINE)))
+
+
+def test_gzipped_tns():
+    assert read_table(put(gzip.compress(b"1 2 3\n"), "a.tns.gz")).coords().tolist() == [[0, 1]]
+    with pytest.raises(FileFormatError, match=r"^a\.tns\.gz: cannot be unpacked"):
+        read_table(put(gzip.compress(b"1 2 3\n" * 99)[:-9], "a.tns.gz"))
+
+
+def test_cells_of_tns_with_and_without_values():
+    for content in (b"1 5\n3 1\n", b"1 5 9\n3 1 9\n"):
+        columns = read_cells(put(content), modes=["a", "b"])
+        assert [column.tolist() for column in columns] == [[0, 2], [4, 0]]
+    columns = read_cells("data.tns", modes=["a", "b"], one_based=False)
+    assert [column.tolist() for column in columns] == [[1, 3], [5, 1]]
+    with pytest.raises(FileFormatError, match="lines of 3 numbers; expected 4 indices"):
+        read_cells("data.tns", modes=["a", "b", "c", "d"])
+
+
+@pytest.mark.parametrize("suffix", ["tns", "tns.gz", "npz", "mat"])
+def test_writing_and_reading_again(suffix):
+    name = f"out.{suffix}"
+    values = np.array([1.5, np.nan, 1 / 3])
+    write_tensor(name, COORDS, values, (3, 5, 4))
+    table = read_table(name, modes=["a", "b", "c"])
+    assert table.coords().tolist() == COORDS.tolist()
+    assert np.array_equal(table.values, values, equal_nan=True)
+    assert table.shape == ((3, 5, 2) if suffix.startswith("tns") else (3, 5, 4))
+    assert table.labels.modes == ("a", "b", "c")
+    cells = read_cells(name, modes=["a", "b", "c"])
+    assert np.stack(cells, axis=1).tolist() == COORDS.tolist()
+    with pytest.raises(FileFormatError, match="2 names"):
+        read_table(name, modes=["a", "b"])
+    with pytest.raises(FileFormatError, match="expected"):
+        read_cells(name, modes=["a"])
+    assert os.listdir() == [name]
+
+
+def test_what_cannot_be_written():
+    with pytest.raises(CoordinateError, match="mode 1"):
+        write_tensor("out.tns", COORDS, VALUES, (3, 4, 2))
+    with pytest.raises(ValuesError, match="shape"):
+        write_tensor("out.tns", COORDS, VALUES[:2], (3, 5, 2))
+    with pytest.raises(FileFormatError, match=r"cannot be written as \.csv"):
+        write_tensor("out.csv", COORDS, VALUES, (3, 5, 2))
+    assert os.listdir() == []
+
+
+def save_npz(**arrays):
+    np.savez("data.npz", **arrays)
+    return "data.npz"
+
+
+def save_packed(**arrays):
+    np.savez_compressed("data.npz", **arrays)
+    return "data.npz"
+
+
+def save_mat(**arrays):
+    scipy.io.savemat("data.mat", arrays)
+    return "data.mat"
+
+
+@pytest.mark.parametrize("save", [save_npz, save_packed, save_mat])
+def test_dense_arrays(save):
+    array = np.arange(24.0).reshape(2, 3, 4)
+    array[1, 2, 0] = np.nan
+    table = read_table(save(counts=array))
+    assert table.shape == (2, 3, 4)
+    assert table.labels.value == "counts"
+    assert table.missing().tolist() == [[1, 2, 0]]
+    coords, values, _ = table.observed()
+    assert np.array_equal(array[tuple(coords.T)], values)
+    assert len(values) == 23
+    name = save(counts=array, other=np.ones((2, 2)))
+    assert len(read_table(name, value="counts")) == 24
+    with pytest.raises(FileFormatError, match="found 'counts', 'other'"):
+        read_table(name)
+    with pytest.raises(FileFormatError, match=r"no array 'count'.*did you mean 'counts'"):
+        read_table(name, value="count")
+    with pytest.raises(FileFormatError, match="cannot have weights"):
+        read_table(name, value="counts", weight="other")
+    array[0, 1, 2] = -3.0
+    with pytest.raises(NegativeValueError, match=r"cell \(0, 1, 2\): 'counts' is -3.0"):
+        read_table(save(counts=array))
+    with pytest.raises(EmptyDataError, match="'counts' has no value at all"):
+        read_table(save(counts=np.full((2, 2), np.nan)))
+
+
+@pytest.mark.parametrize("save", [save_npz, save_mat])
+@pytest.mark.parametrize("kind", [np.float64, np.int32, np.uint64])
+def test_lists_of_cells(save, kind):
+    name = save(
+        coords=COORDS.astype(kind), values=VALUES, w=np.array([1, 0, 2]), shape=np.array([9, 8, 7])
+    )
+    table = read_table(name, weight="w", one_based=False)
+    assert table.coords().tolist() == COORDS.tolist()
+    assert table.values.tolist() == VALUES.tolist()
+    assert table.weights.tolist() == [1.0, 0.0, 2.0]
+    assert table.shape == (9, 8, 7)
+
+
+def test_where_indices_begin():
+    arrays = {"coords": COORDS + 1, "values": VALUES}
+    assert read_table(save_npz(**arrays)).coords().tolist() == (COORDS + 1).tolist()
+    assert read_table("data.npz", one_based=True).coords().tolist() == COORDS.tolist()
+    assert read_table(save_mat(**arrays)).coords().tolist() == COORDS.tolist()
+    with pytest.raises(CoordinateError, match=r"coords\[0, 0\] is 0; expected at least 1"):
+        read_table(save_mat(coords=COORDS, values=VALUES), one_based=True)
+
+
+@pytest.mark.parametrize("save", [save_npz, save_mat])
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"values": VALUES[:2]}, FileFormatError, "'values' has shape"),
+        ({"values": -VALUES}, NegativeValueError, "row 0 of coords: 'values' is -1.5"),
+        ({"coords": COORDS + 0.5}, FileFormatError, "'coords' .*not whole"),
+        ({"coords": COORDS - 1}, CoordinateError, r"coords\[0, 0\] is -1"),
+        ({"coords": np.ones((3, 2, 2), int)}, FileFormatError, r"expected \(n, p\)"),
+        ({"shape": np.array([3, 4, 2])}, FileFormatError, "do not fit"),
+        ({"shape": np.array([3, 5])}, FileFormatError, "do not fit"),
+        ({"coords": COORDS * 10**9}, FileFormatError, "3 cells but"),
+        ({"coords": COORDS[:0], "values": VALUES[:0]}, EmptyDataError, "has no cells"),
+        ({"w": np.array([1, -1, 1])}, FileFormatError, "row 1 of coords: the weight"),
+    ],
+)
+def test_lists_of_cells_that_are_wrong(save, changes, error, words):
+    arrays = {"coords": COORDS, "values": VALUES, "w": np.ones(3), **changes}
+    with pytest.raises(error, match=words) as caught:
+        read_table(save(**arrays), weight="w", one_based=False)
+    assert str(caught.value).startswith("data.")
+
+
+def test_arrays_that_are_no_numbers():
+    for array in (np.array(["a"]), np.array([1j]), np.array([(1, 2)], dtype="i4,i4")):
+        with pytest.raises(FileFormatError, match="expected numbers"):
+            read_table(save_npz(x=array))
+    with pytest.raises(FileFormatError, match="Python objects"):
+        read_table(save_npz(x=np.array([None])))
+    with pytest.raises(FileFormatError, match="a single number"):
+        read_table(save_npz(x=np.array(3.0)))
+    with pytest.raises(FileFormatError, match="no 'values'"):
+        read_table(save_npz(coords=COORDS))
+    with pytest.raises(FileFormatError, match="found none"):
+        read_table(save_mat(x="text"))
+    with pytest.raises(FileFormatError, match="model file"):
+        read_table(save_npz(header=np.zeros(1, np.uint8), words=np.zeros(1)))
+
+
+@pytest.mark.parametrize("save", [save_npz, save_packed, save_mat])
+def test_damaged_archives(save):
+    name = save(x=np.random.default_rng(1).random((20, 20)))
+    with open(name, "rb") as file:
+        whole = file.read()
+    for length in range(1, len(whole), 97):
+        with pytest.raises(FileFormatError, match=f"^{name}: cannot be read"):
+            read_table(put(whole[:length], name))
+    with pytest.raises(FileFormatError, match=f"^{name}: cannot be read"):
+        read_table(put(b"x,value\n1,2\n" * 50, name))
+
+
+def test_matlab_7_3_is_named():
+    content = b"MATLAB 7.3 MAT-file".ljust(512) + b"\x89HDF\r\n\x1a\n"
+    with pytest.raises(FileFormatError, match=r"version 7\.3 .*save"):
+        read_table(put(content, "data.mat"))
+
+
+def test_an_array_that_claims_too_much():
+    name = save_npz(x=np.ones((4, 4)))
+    with open(name, "rb") as file:
+        content = file.read()
+    claimed = content.replace(b"(4, 4), }          ", b"(99999, 99999), }  ")
+    assert claimed != content
+    with pytest.raises(FileFormatError, match=r"^data\.npz: "):
+        read_table(put(claimed, name))
+
+
+@pytest.mark.parametrize("shape", [(0, 10**12), (3, 0, 10**9), (0,)])
+def test_an_array_without_cells_takes_no_room(shape):
+    with pytest.raises(EmptyDataError, match="no cells"):
+        read_table(save_npz(x=np.empty(shape)))
+
+
+@pytest.mark.parametrize("name", ["coords", "x"])
+def test_narrow_numbers_are_measured_by_what_they_become(monkeypatch, name):
+    arrays = {name: np.ones((40, 2), dtype=np.uint8)}
+    if name == "coords":
+        arrays["values"] = np.ones(40)
+    file = save_npz(**arrays)
+    assert len(read_table(file))
+    monkeypatch.setattr("intensor.data.readers.cells.room_of", lambda path: 500)
+    with pytest.raises(FileFormatError, match=f"'{name}' has 80 numbers, which take 640 bytes"):
+        read_table(file)
+
+
+def test_numbers_that_float64_cannot_hold_are_no_warning():
+    huge = np.longdouble("1e4000")
+    with pytest.raises(FileFormatError, match="is inf; expected a finite number"):
+        read_table(save_npz(x=np.array([1.0, huge])))
+    signalling = np.array([0x7FA00001, 0x3F800000], dtype=np.uint32).view(np.float32)
+    assert read_table(save_npz(x=signalling)).values.tolist()[1] == 1.0
+    with pytest.raises(FileFormatError, match="'coords' has the type"):
+        read_table(save_npz(coords=signalling[:, np.newaxis], values=np.ones(2)))
+
+
+@pytest.mark.parametrize("word", [b"nan", b"NA", b"null"])
+def test_an_index_that_is_missing_is_named(word):
+    with pytest.raises(FileFormatError, match=r"data\.tns, line 2: has the index '(nan|NA|null)'"):
+        read_table(put(b"1 1 1\n1 " + word + b" 2\n"))
+
+
+def test_a_line_of_very_many_numbers_is_not_cut_up():
+    with pytest.raises(FileFormatError, match="lines of more than 4096 numbers"):
+        read_table(put(b"1 " * 1_000_000 + b"\n"))
+    with pytest.raises(FileFormatError, match=r"line 2: has 4097 numbers; expected 3"):
+        read_table(put(b"1 1 1\n" + b"1 " * 1_000_000 + b"\n"))
+
+
+def test_parts_of_a_list_of_cells_are_not_passed_over():
+    """Without its 'coords' the file would be read as a dense array."""
+    cell = np.empty((1, 2), dtype=object)
+    cell[0, :] = [1, "a"]
+    good = {"coords": COORDS + 1, "values": VALUES}
+    for name, wrong in (("coords", cell), ("values", cell), ("shape", "abc")):
+        scipy.io.savemat("data.mat", {**good, name: wrong})
+        with pytest.raises(FileFormatError, match=f"'{name}' is no array of numbers"):
+            read_table("data.mat")
+
+
+@pytest.mark.parametrize("kind", [object, "U1", "c16", "M8[s]", "V4", [("a", int)]])
+def test_arrays_of_other_things_are_refused(kind):
+    for name in ("coords", "values", "shape", "w"):
+        arrays = {"coords": COORDS, "values": VALUES, "shape": [3, 5, 2], "w": VALUES}
+        arrays[name] = np.zeros(np.shape(arrays[name]), dtype=kind)
+        np.savez("data.npz", **arrays)
+        with pytest.raises(FileFormatError, match=r"data\.npz"):
+            read_table("data.npz", weight="w")
+    np.savez("dense.npz", x=np.zeros((2, 2), dtype=kind))
+    with pytest.raises(FileFormatError, match=r"dense\.npz"):
+        read_table("dense.npz")
+
+
+def test_names_of_modes_are_distinct():
+    np.savez("data.npz", coords=COORDS, values=VALUES)
+    with pytest.raises(LabelError, match="both called 'a'"):
+        read_table("data.npz", modes=["a", "b", "a"])
+
+
+def test_indices_from_2_to_the_63_on_are_shown_as_they_are():
+    np.savez("data.npz", coords=np.full((3, 3), 2**63, dtype=np.uint64), values=VALUES)
+    with pytest.raises(FileFormatError, match="has the entry 9223372036854775808; expected"):
+        read_table("data.npz")

@@ -1,0 +1,485 @@
+import datetime
+import json
+import os
+import re
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import intensor
+from intensor.data.labels import Labels
+from intensor.errors import FileFormatError, LabelError, ModelFileError, SettingError
+from intensor.fitting.entry import fit
+from intensor.fitting.model_file import load, save
+from intensor.fitting.options import check_options
+
+DOCS = Path(__file__).parents[2] / "docs" / "file-formats.md"
+LABELS = {
+    "strings": np.array(["Zürich", "", "a\nb", "日本"], dtype=object),
+    "numbers": np.array([0.5, -1.0, 3.0, 1e300]),
+    "days": np.array(["2024-01-01", "2023-01-01", "1800-02-03", "2024-01-02"], dtype="M8[D]"),
+    "quarters": np.array([0, 1, 2, 3]).astype("M8[25s]"),
+    "spans": np.array([1, 2, 3, 4]).astype("m8[h]"),
+    "bytes": np.array([3, 1, 2, 255], dtype=np.uint8),
+    "mixed": np.array(
+        ["a", 1, 2.5, datetime.datetime(2024, 1, 2, 3, tzinfo=datetime.UTC)],
+        dtype=object,
+    ),
+    "dates": np.array([datetime.date(2024, 1, day) for day in (1, 2, 3, 4)], dtype=object),
+}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return intensor.planted((4, 4, 3), 40, noise=0.1)
+
+
+@pytest.fixture(scope="module")
+def plain(data):
+    made = fit(data.coords, data.values, check_options(radius=0.5), shape=data.shape)
+    assert made.result.witness is not None
+    return made
+
+
+@pytest.fixture(scope="module")
+def rich(data):
+    words = {"transform": "sqrt", "baseline": "additive", "n_solutions": 2, "n_radii": 3}
+    options = check_options(**words, rtol=1e-6)
+    found = fit(data.coords, data.values, options, shape=data.shape)
+    steps = ((0.25, 0.5), (0.1, 0.4))
+    return replace(found, validation=replace(found.validation, approach=steps))
+
+
+@pytest.fixture(scope="module")
+def kriged(data):
+    words = {"transform": "sqrt", "baseline": "additive", "n_radii": 2, "remainder": "kriging"}
+    made = fit(data.coords, data.values, check_options(**words, rtol=1e-6), shape=data.shape)
+    assert np.abs(made.predictor.remainder.field).max() > 0.0
+    return made
+
+
+@pytest.fixture(params=["plain", "rich", "kriged"])
+def fitted(request):
+    return request.getfixturevalue(request.param)
+
+
+def saved(fit, tmp_path):
+    save(fit, tmp_path / "model.npz")
+    return tmp_path / "model.npz"
+
+
+def test_everything_comes_back(fitted, data, tmp_path):
+    back = load(saved(fitted, tmp_path))
+    cells = np.argwhere(np.ones(data.shape))
+    assert np.array_equal(back.predict(cells), fitted.predict(cells))
+    beyond = cells + np.array([0, 0, 3])
+    assert np.array_equal(
+        back.predict(beyond, unseen="mean"), fitted.predict(beyond, unseen="mean")
+    )
+    mine, theirs = (f.verify(data.coords, data.values) for f in (back, fitted))
+    assert theirs.ok
+    assert theirs.complete
+    assert mine == theirs
+    assert repr(back) == repr(fitted)
+    for name in ("status", "objective", "bound", "tolerance", "bound_source", "version"):
+        assert getattr(back.result, name) == getattr(fitted.result, name)
+    assert back.result.trace == fitted.result.trace
+    assert len(back.result.trace) > 0
+    assert back.result.counters == fitted.result.counters
+    assert back.result.seconds == fitted.result.seconds
+    assert (back.n, back.n_solutions) == (fitted.n, fitted.n_solutions)
+    assert back.labels.modes == fitted.labels.modes
+    assert back.labels.plain
+
+
+def test_the_validation_comes_back(rich, tmp_path):
+    back = load(saved(rich, tmp_path)).validation
+    names = ("metric", "folds", "held_out", "chosen", "approach", "single", "averaged")
+    for name in (*names, "error_of_mean"):
+        assert getattr(back, name) == getattr(rich.validation, name)
+    assert back.averaged is not None
+    assert back.error_of_mean is not None
+    assert len(back.paths) == len(rich.validation.paths)
+    for one, other in zip(back.paths, rich.validation.paths, strict=True):
+        assert (one.transform, one.baseline, one.metric) == ("sqrt", "additive", "rmse")
+        assert one.sampled is other.sampled is False
+        for name in ("radii", "errors", "objectives", "boxes", "noise", "seconds", "kriged"):
+            assert np.array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_the_remainder_comes_back(kriged, plain, tmp_path):
+    back = load(saved(kriged, tmp_path))
+    assert np.array_equal(back.predictor.remainder.field, kriged.predictor.remainder.field)
+    assert back.path.kriged.tolist() == kriged.path.kriged.tolist()
+    assert back.path.kriged.dtype == bool
+    assert back.path.remainder == "kriging"
+    assert load(saved(plain, tmp_path)).predictor.remainder is None
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_labels_of_any_kind_come_back(plain, tmp_path, kind):
+    labels = Labels(
+        modes=("ä", "b", "c"), indices=(LABELS[kind], *plain.labels.indices[1:]), value="rating"
+    )
+    back = load(saved(replace(plain, labels=labels), tmp_path)).labels
+    assert back.modes == ("ä", "b", "c")
+    assert back.value == "rating"
+    assert back.indices[0].dtype == LABELS[kind].dtype
+    assert back.indices[0].tolist() == LABELS[kind].tolist()
+    assert list(map(type, back.indices[0].tolist())) == list(map(type, LABELS[kind].tolist()))
+
+
+@pytest.mark.parametrize("label", [(1, 2), None, object(), "\ud800"])
+def test_labels_that_cannot_be_saved(plain, tmp_path, label):
+    column = np.empty(4, dtype=object)
+    column[:] = ["a", "b", "c", "d"]
+    column[1] = label
+    labels = replace(plain.labels, indices=(column, *plain.labels.indices[1:]))
+    with pytest.raises(LabelError, match="mode 'mode_0' cannot be saved"):
+        save(replace(plain, labels=labels), tmp_path / "model.npz")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_transform_of_functions_cannot_be_saved(data, tmp_path):
+    options = check_options(radius=2.0, transform=(np.cbrt, lambda x: x**3))
+    made = fit(data.coords, data.values, options, shape=data.shape)
+    with pytest.raises(SettingError, match="custom transform"):
+        made.save(tmp_path / "model.npz")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_that_is_not_there(plain, tmp_path):
+    with pytest.raises(FileFormatError, match="no folder"):
+        plain.save(tmp_path / "no" / "model.npz")
+
+
+def test_the_five_lines_of_the_documentation(plain, tmp_path, monkeypatch):
+    blocks = re.findall(r"```python\n(.*?)```", DOCS.read_text(), flags=re.DOTALL)
+    assert len(blocks) == 1
+    assert len(blocks[0].splitlines()) == 5
+    saved(plain, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for cell in ([0, 0, 0], [3, 1, 2], [2, 3, 1]):
+        names = {"np": np, "json": json, "cell": cell}
+        exec(blocks[0], names)
+        names["file"].close()
+        assert names["fitted"] == pytest.approx(plain.predict([cell])[0], abs=1e-14)
+    assert plain.predict([[3, 1, 2]])[0] != plain.predict([[2, 3, 1]])[0]
+
+
+def test_every_entry_is_documented(rich, plain, kriged, tmp_path):
+    text = DOCS.read_text()
+    strings = np.array(list("abcd"), dtype=object)
+    named = replace(rich, labels=replace(rich.labels, indices=(strings, *rich.labels.indices[1:])))
+    for one in (named, plain, kriged):
+        with np.load(saved(one, tmp_path), allow_pickle=False) as file:
+            entries = [re.sub(r"^(path|labels)_\d+", r"\1_0", name) for name in file.files]
+            header = json.loads(file["header"].tobytes())
+        assert [name for name in entries if f"`{name}`" not in text] == []
+        assert [name for name in header if f"`{name}`" not in text] == []
+
+
+def altered(path, **changes):
+    """Write the file again with other entries; None leaves one out, a function changes it."""
+    with np.load(path, allow_pickle=False) as file:
+        entries = {name: file[name] for name in file.files}
+    for name, change in changes.items():
+        if change is None:
+            del entries[name]
+        else:
+            entries[name] = change(entries[name])
+    np.savez(path, **entries)
+
+
+def header_with(**changes):
+    def change(raw):
+        header = json.loads(raw.tobytes())
+        for name, value in changes.items():
+            header[name] = value
+        return np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+
+    return change
+
+
+def without(name):
+    def change(raw):
+        header = json.loads(raw.tobytes())
+        del header[name]
+        return np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+
+    return change
+
+
+def bit_without_box(words):
+    changed = words.copy()
+    changed[0, -1] |= np.uint64(1 << 63)
+    return changed
+
+
+def but(place, value):
+    def change(array):
+        changed = array.copy()
+        changed[place] = value
+        return changed
+
+    return change
+
+
+DAMAGE = {
+    "no header": ({"header": None}, "not a model file"),
+    "no JSON": ({"header": lambda raw: raw[:-5]}, "not JSON"),
+    "nested": ({"header": lambda raw: np.full(10**5, ord("["), np.uint8)}, "not JSON"),
+    "other format": ({"header": header_with(format="x")}, "not a model file"),
+    "newer": ({"header": header_with(format_version=3)}, "newer version of intensor.*upgrade"),
+    "no version": ({"header": header_with(format_version="1")}, "format version"),
+    "shape": ({"header": header_with(shape=[4, 4, 4])}, "expected"),
+    "empty shape": ({"header": header_with(shape=[])}, "shape"),
+    "huge shape": ({"header": header_with(shape=[2**31 - 3, 1, 1])}, "expected"),
+    "negative shape": ({"header": header_with(shape=[4, 8, -1])}, "length"),
+    "radius": ({"header": header_with(radius=-1.0)}, "radius"),
+    "radius inf": ({"header": header_with(radius="inf")}, "radius"),
+    "radius text": ({"header": header_with(radius="big")}, "radius"),
+    "status": ({"header": header_with(status="PERFECT")}, "status"),
+    "objective": ({"header": header_with(objective=None)}, "objective"),
+    "huge number": ({"header": header_with(objective=10**400)}, "too large"),
+    "transform": ({"header": header_with(transform="custom")}, "transform"),
+    "baseline": ({"header": header_with(baseline="additive")}, "effects"),
+    "signed": ({"header": header_with(signed=1)}, "signed"),
+    "n": ({"header": header_with(n=0)}, "'n'"),
+    "counts not finite": ({"counts": but(0, np.nan)}, "counts"),
+    "counters": ({"header": header_with(counters={})}, "iterations"),
+    "modes": ({"header": header_with(modes=[])}, "modes"),
+    "label kind": ({"header": header_with(modes=[{"name": "a", "kind": "x"}] * 3)}, "kind"),
+    "label text": (
+        {"header": header_with(modes=[{"name": "a", "kind": "string"}] * 3)},
+        "labels_0_text",
+    ),
+    "unit": (
+        {"header": header_with(modes=[{"name": "a", "kind": "date", "unit": "x", "step": 1}] * 3)},
+        "damaged",
+    ),
+    "no witness": ({"header": header_with(witness={})}, "signed"),
+    "no steps": ({"header": header_with(steps=[])}, "damaged"),
+    "validation": ({"header": header_with(validation={"paths": []})}, "chosen"),
+    "no seconds": ({"header": without("seconds")}, "seconds"),
+    "no words": ({"words": None}, "'words' is missing"),
+    "no trace": ({"trace_phi": None}, "'trace_phi' is missing"),
+    "short trace": ({"trace_phi": lambda a: a[:-1]}, "trace_phi"),
+    "words of another type": ({"words": lambda a: a.astype(np.int64)}, "type"),
+    "one dimension": ({"words": np.ravel}, "shape"),
+    "weights too few": ({"weights": lambda a: a[:-1]}, "boxes without a weight"),
+    "weights too many": ({"weights": lambda a: np.append(a, np.ones(64))}, "shape"),
+    "spare bits": ({"words": bit_without_box}, "boxes without a weight"),
+    "weights nan": ({"weights": but(0, np.nan)}, "not all finite"),
+    "weights below 0": ({"weights": but(0, -1.0)}, "below 0"),
+    "counts below 0": ({"counts": but(0, -1)}, "counts"),
+    "counts uneven": ({"counts": but(0, 0)}, "add up"),
+    "labels twice": ({"labels_0": but(1, 0)}, "not all different"),
+    "labels of a strange type": ({"labels_0": lambda a: a.astype("S2")}, "type"),
+    "labels short": ({"labels_0": lambda a: a[:-1]}, "shape"),
+    "labels of no number": ({"labels_0": lambda a: but(0, np.nan)(a + 0.5)}, "missing"),
+    "labels of long doubles": ({"labels_0": lambda a: a.astype(np.longdouble)}, "type"),
+    "weights too large": ({"weights": but(0, 1e200)}, "too large"),
+    "counts too large": ({"counts": but(0, 1e200)}, "counts are out of range"),
+    "objective not finite": ({"header": header_with(objective="nan")}, "objective"),
+    "bound not finite": ({"header": header_with(bound="-inf")}, "bound"),
+    "n beyond 64 bits": ({"header": header_with(n=2**63)}, "'n'"),
+    "half a character": ({"header": header_with(value="\ud800")}, "not JSON"),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damage_is_an_error_that_names_the_file(plain, tmp_path, kind):
+    changes, words = DAMAGE[kind]
+    path = saved(plain, tmp_path)
+    altered(path)
+    load(path)
+    altered(path, **changes)
+    with pytest.raises(ModelFileError, match=words) as caught:
+        load(path)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_label_ends_that_do_not_fit(plain, tmp_path):
+    strings = np.array(list("abcd"), dtype=object)
+    labels = replace(plain.labels, indices=(strings, *plain.labels.indices[1:]))
+    for wrong in ([1, 2, 3, 5], [1, 3, 2, 4], [-1, 2, 3, 4]):
+        path = saved(replace(plain, labels=labels), tmp_path)
+        altered(path, labels_0_ends=lambda a, wrong=wrong: np.array(wrong))
+        with pytest.raises(ModelFileError, match="do not fit the text"):
+            load(path)
+    path = saved(replace(plain, labels=labels), tmp_path)
+    altered(path, labels_0_text=lambda a: np.full(4, 255, dtype=np.uint8))
+    with pytest.raises(ModelFileError, match="damaged"):
+        load(path)
+
+
+def test_effects_that_are_not_finite(rich, tmp_path):
+    path = saved(rich, tmp_path)
+    altered(path, effects=but(0, np.inf))
+    with pytest.raises(ModelFileError, match="effects"):
+        load(path)
+
+
+REMAINDER_DAMAGE = {
+    "missing": ({"remainder": None}, "'remainder' is missing"),
+    "of another shape": (
+        {"remainder": lambda a: a[:-1]},
+        r"shape \(3, 4, 3\), expected \(4, 4, 3\)",
+    ),
+    "flat": ({"remainder": np.ravel}, r"shape \(48,\)"),
+    "turned": ({"remainder": lambda a: a.transpose(2, 0, 1)}, "shape"),
+    "single precision": ({"remainder": lambda a: a.astype(np.float32)}, "type float32"),
+    "nan": ({"remainder": but((1, 2, 0), np.nan)}, "remainder is not all finite"),
+    "infinite": ({"remainder": but((0, 0, 0), -np.inf)}, "remainder is not all finite"),
+    "unknown word": ({"header": header_with(remainder="loess")}, "remainder.*loess"),
+    "no word": ({"header": without("remainder")}, "'remainder' in its header"),
+    "a number for a word": ({"header": header_with(remainder=1)}, "'remainder' in its header"),
+    "no kriged": ({"path_0_kriged": None}, "'path_0_kriged' is missing"),
+    "short kriged": ({"path_0_kriged": lambda a: a[:-1]}, "path_0_kriged"),
+    "kriged of another type": ({"path_0_kriged": lambda a: a > 0.0}, "type bool"),
+}
+
+
+@pytest.mark.parametrize("kind", REMAINDER_DAMAGE)
+def test_a_damaged_remainder_is_an_error_that_names_the_file(kriged, tmp_path, kind):
+    changes, words = REMAINDER_DAMAGE[kind]
+    path = saved(kriged, tmp_path)
+    altered(path, **changes)
+    with pytest.raises(ModelFileError, match=words) as caught:
+        load(path)
+    assert str(caught.value).startswith(str(path))
+
+
+def as_first_version(path):
+    """Turn a file without a remainder into what version 1 wrote."""
+    with np.load(path, allow_pickle=False) as file:
+        entries = {name: file[name] for name in file.files if not name.endswith("_kriged")}
+    header = json.loads(entries["header"].tobytes())
+    assert header.pop("remainder") == "none"
+    header["format_version"] = 1
+    entries["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    np.savez(path, **entries)
+
+
+@pytest.mark.parametrize("name", ["plain", "rich"])
+def test_files_of_the_first_version_are_read(request, data, tmp_path, name):
+    made = request.getfixturevalue(name)
+    path = saved(made, tmp_path)
+    with np.load(path, allow_pickle=False) as file:
+        assert json.loads(file["header"].tobytes())["format_version"] == 2
+    as_first_version(path)
+    back = load(path)
+    cells = np.argwhere(np.ones(data.shape))
+    assert np.array_equal(back.predict(cells), made.predict(cells))
+    assert back.predictor.remainder is None
+    assert back.verify(data.coords, data.values).ok
+    for walk in back.validation.paths if back.validation else ():
+        assert walk.kriged.tolist() == [False] * len(walk)
+        assert walk.remainder == "none"
+    saved(back, tmp_path)  # and written as the newest
+    assert np.array_equal(load(path).predict(cells), made.predict(cells))
+    with np.load(path, allow_pickle=False) as file:
+        assert json.loads(file["header"].tobytes())["format_version"] == 2
+
+
+def test_a_second_version_without_its_entries_is_damaged(rich, tmp_path):
+    path = saved(rich, tmp_path)
+    as_first_version(path)
+    altered(path, header=header_with(format_version=2))
+    with pytest.raises(ModelFileError, match="remainder"):
+        load(path)
+
+
+def test_cut_and_flipped_bytes_never_give_another_model(plain, data, tmp_path):
+    path = saved(plain, tmp_path)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(3)
+    expected = plain.predict(data.coords)
+    rejected = 0
+    for length in rng.integers(0, len(whole), 30).tolist():
+        path.write_bytes(whole[:length])
+        with pytest.raises(ModelFileError):
+            load(path)
+    for place in rng.integers(0, len(whole), 150).tolist():
+        broken = bytearray(whole)
+        broken[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(bytes(broken))
+        try:
+            assert np.array_equal(load(path).predict(data.coords), expected)
+        except ModelFileError:
+            rejected += 1
+    assert rejected > 50
+
+
+def test_a_claim_of_a_huge_array_is_not_believed(plain, tmp_path):
+    path = saved(plain, tmp_path)
+    with zipfile.ZipFile(path) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    shape = f"({plain.model.weights.size},)".encode()
+    assert shape in entries["weights.npy"]
+    claim = b"(99999999999999,)"
+    entries["weights.npy"] = (
+        entries["weights.npy"]
+        .replace(shape + b" " * (len(claim) - len(shape)), claim)
+        .replace(shape + b", }" + b" " * (len(claim) - len(shape)), claim + b", }")
+    )
+    assert claim in entries["weights.npy"]
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+    with pytest.raises(ModelFileError, match="claims"):
+        load(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04" + b"\0" * 100])
+def test_files_that_are_no_archives(tmp_path, content):
+    (tmp_path / "model.npz").write_bytes(content)
+    with pytest.raises(ModelFileError, match=r"model\.npz: "):
+        load(tmp_path / "model.npz")
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(ModelFileError, match="no such file"):
+        load(tmp_path / "model.npz")
+    with pytest.raises(ModelFileError, match="folder"):
+        load(tmp_path)
+
+
+def test_python_objects_are_never_read(tmp_path):
+    np.savez(tmp_path / "model.npz", header=np.array([{"format": "intensor model"}]))
+    with pytest.raises(ModelFileError, match="Python objects"):
+        load(tmp_path / "model.npz")
+
+
+def test_packed_models_are_refused(plain, tmp_path):
+    path = saved(plain, tmp_path)
+    with np.load(path) as file:
+        np.savez_compressed(path, **file)
+    with pytest.raises(ModelFileError, match="compressed"):
+        load(path)
+
+
+@pytest.mark.parametrize("label", ["null", "[1]", "{}", '"\\ud800"', "NaN", '{"os": "system"}'])
+def test_labels_that_json_can_say_and_no_mode_has(plain, tmp_path, label):
+    mixed = np.array(["a", 2, True, 0.5], dtype=object)
+    labels = replace(plain.labels, indices=(mixed, *plain.labels.indices[1:]))
+    path = saved(replace(plain, labels=labels), tmp_path)
+    words = [label.encode(), b"2", b"true", b"0.5"]
+    altered(
+        path,
+        labels_0_text=lambda a: np.frombuffer(b"".join(words), np.uint8),
+        labels_0_ends=lambda a: np.cumsum(list(map(len, words))),
+    )
+    with pytest.raises(ModelFileError, match="damaged"):
+        load(path)
+
+
+def test_foreign_archives_are_no_models(tmp_path):
+    np.savez(tmp_path / "model.npz", x=np.ones(3))
+    with pytest.raises(ModelFileError, match="not a model file"):
+        load(tmp_path / "model.npz")

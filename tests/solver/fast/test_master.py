@@ -1,0 +1,298 @@
+"""The master against an independent solve and against its optimality conditions."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import nnls
+
+from intensor.solver.fast.master import Master
+
+
+def least(columns, target):
+    """Return min |Aw - t|^2 over w >= 0, sum w <= 1, by the trick of ``zoo.optimum``.
+
+    A zero column takes what the weights leave of 1.
+    """
+    matrix = np.column_stack((columns, np.zeros(len(target)))) - target[:, np.newaxis]
+    bordered = np.vstack((matrix, np.ones(matrix.shape[1])))
+    weights, _ = nnls(bordered, np.append(np.zeros(len(target)), 1.0), maxiter=10**5)
+    weights /= weights.sum()
+    return float(np.sum((matrix @ weights) ** 2))
+
+
+class Problem:
+    """Columns and a target, with a master whose half-gradient is computed from them."""
+
+    def __init__(self, columns, target, capacity=None):
+        self.columns, self.target = columns, target
+        self.master = Master(capacity or columns.shape[1])
+
+    @property
+    def weights(self):
+        return self.master.weights[: self.columns.shape[1]]
+
+    @property
+    def residual(self):
+        return self.columns @ self.weights - self.target
+
+    @property
+    def value(self):
+        return float(self.residual @ self.residual)
+
+    def half_gradient(self):
+        return self.columns.T @ self.residual
+
+    def solve(self, tolerance, calls=1):
+        gram = self.columns.T @ self.columns
+        for _ in range(calls):
+            half_gradient = self.half_gradient()
+            self.master.solve(gram, len(gram), half_gradient, tolerance=tolerance)
+        np.testing.assert_allclose(half_gradient, self.half_gradient(), rtol=0, atol=1e-9)
+
+    def check(self, tolerance):
+        """Assert that the master is in order and its weights are optimal."""
+        master, weights = self.master, self.weights
+        support = master.support[: master.size]
+        assert len(set(support.tolist())) == master.size <= self.columns.shape[1]
+        assert np.all(master.weights >= 0.0)
+        assert set(np.flatnonzero(master.weights)) <= set(support.tolist())
+        assert weights.sum() <= 1.0 + 1e-12
+        factor = np.triu(master._factor[: master.size, : master.size])
+        used = self.columns[:, support]
+        np.testing.assert_allclose(factor.T @ factor, used.T @ used, rtol=0, atol=1e-9)
+        slope = self.half_gradient()
+        price = max(0.0, -slope.min(initial=0.0)) if master.full else 0.0
+        if master.full:
+            assert weights.sum() >= 1.0 - 1e-12
+        assert np.all(slope + price >= -tolerance)
+        assert np.all(np.abs(slope + price)[weights > 0.0] <= tolerance)
+
+
+def random_problem(rows, count, seed, *, scale=1.0):
+    rng = np.random.default_rng([seed, rows, count])
+    columns = rng.integers(0, 2, (rows, count)).astype(float)
+    return Problem(columns, scale * rng.uniform(size=rows))
+
+
+def assert_optimal(problem, tolerance=1e-10):
+    problem.solve(tolerance / 100, calls=4)
+    problem.check(tolerance)
+    wanted = least(problem.columns, problem.target)
+    assert problem.value == pytest.approx(wanted, rel=1e-8, abs=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("scale", [0.05, 1.0, 30.0])
+@pytest.mark.parametrize(("rows", "count"), [(1, 1), (5, 3), (12, 12), (30, 80), (100, 40)])
+def test_random_columns(rows, count, seed, scale):
+    assert_optimal(random_problem(rows, count, seed, scale=scale), 1e-9 * max(scale, 1.0))
+
+
+def test_the_sum_is_full_exactly_when_the_target_is_far():
+    near, far = random_problem(20, 15, 0, scale=0.01), random_problem(20, 15, 0, scale=10.0)
+    for problem in (near, far):
+        assert_optimal(problem)
+    assert not near.master.full
+    assert near.weights.sum() < 0.9
+    assert far.master.full
+    assert far.weights.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+def test_the_sum_may_be_full_at_a_price_of_zero():
+    # The target is a mixture with weights that sum to exactly 1: both ways are right.
+    problem = random_problem(40, 12, 5)
+    weights = np.zeros(12)
+    weights[[1, 4, 7]] = 0.5, 0.25, 0.25
+    problem.target = problem.columns @ weights
+    assert_optimal(problem)
+    np.testing.assert_allclose(problem.weights, weights, atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [0.3, 5.0])
+@pytest.mark.parametrize(
+    "columns",
+    [
+        np.repeat(np.eye(6), 4, axis=1),
+        np.ones((8, 5)),
+        np.zeros((5, 4)),
+        np.tril(np.ones((10, 10)))[:, ::-1],
+        np.column_stack((np.zeros(6), np.eye(6), np.ones(6), np.zeros(6))),
+        np.column_stack((np.eye(7), np.ones((7, 1)) - np.eye(7), np.ones((7, 2)))),
+        np.indices((2,) * 7).reshape(7, -1).astype(float),
+    ],
+    ids=["repeated", "all equal", "zero", "nested", "with zeros", "dependent", "all of them"],
+)
+def test_degenerate_columns(columns, scale):
+    rng = np.random.default_rng(7)
+    for target in (rng.uniform(size=len(columns)), np.ones(len(columns)), np.zeros(len(columns))):
+        assert_optimal(Problem(columns, scale * target))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    st.integers(1, 12),
+    st.integers(1, 30),
+    st.integers(0, 10**6),
+    st.sampled_from([0.1, 1.0, 4.0]),
+    st.booleans(),
+)
+def test_small_whole_numbers_with_ties(rows, count, seed, scale, whole):
+    rng = np.random.default_rng(seed)
+    columns = rng.integers(0, 2, (rows, count)).astype(float)
+    columns[:, rng.integers(0, count, count // 3)] = columns[:, rng.integers(0, count, count // 3)]
+    target = rng.integers(0, 3, rows) / 2.0 if whole else rng.uniform(size=rows)
+    assert_optimal(Problem(columns, scale * target))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("total", [0.7, 1.0])
+@pytest.mark.parametrize(("rows", "count"), [(40, 15), (60, 200), (300, 120)])
+def test_a_perfect_fit_is_reached_exactly(rows, count, seed, total):
+    problem = random_problem(rows, count, seed)
+    rng = np.random.default_rng(seed)
+    weights = np.zeros(count)
+    weights[rng.choice(count, 6, replace=False)] = rng.uniform(size=6)
+    problem.target = problem.columns @ (total * weights / weights.sum())
+    values = []
+    for _ in range(8):
+        problem.solve(max(problem.value, 1e-34) / 1000)
+        values.append(problem.value)
+        support = problem.master.support[: problem.master.size]
+        assert len(set(support.tolist())) == problem.master.size
+    assert values[-1] <= 1e-28
+
+
+def test_a_vertex_enters_only_once():
+    # Near a perfect fit the half-gradient of vertices in use is rounding, and may be as far
+    # below zero as that of the others.
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        columns = (rng.uniform(size=(20, 60)) < 0.5).astype(float)
+        weights = rng.uniform(size=60) * (rng.uniform(size=60) < 0.3)
+        problem = Problem(columns, columns @ (weights / weights.sum()), capacity=200)
+        for tolerance in (0.0, 1e-14, 1e-18, 0.0):
+            problem.solve(tolerance)
+            problem.check(1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("scale", [0.5, 3.0])
+def test_columns_that_come_in_rounds(seed, scale):
+    rng = np.random.default_rng(seed)
+    columns = (rng.uniform(size=(80, 90)) < 0.4).astype(float)
+    columns[:, 40:50] = columns[:, :10]
+    target = scale * rng.uniform(size=80)
+    problem = Problem(columns[:, :1], target, capacity=4)
+    for count in (3, 4, 20, 64, 90):
+        problem.columns = columns[:, :count]
+        if count > problem.master.weights.size:
+            problem.master.grow(2 * count)
+        before = problem.value
+        assert_optimal(problem)
+        assert problem.value <= before * (1 + 1e-12)
+    assert problem.master.rounds > 5
+
+
+def test_the_sum_gives_way_when_a_better_vertex_comes():
+    # Two unit columns want 0.9 each, more than there is; the column of ones does it all.
+    columns = np.column_stack((np.eye(4)[:, :2], np.ones(4)))
+    problem = Problem(columns[:, :2], np.full(4, 0.9), capacity=3)
+    assert_optimal(problem)
+    assert problem.master.full
+    problem.columns = columns
+    assert_optimal(problem)
+    assert not problem.master.full
+    np.testing.assert_allclose(problem.weights, [0.0, 0.0, 0.9], atol=1e-10)
+
+
+def test_a_warm_start_is_left_alone_when_nothing_changed():
+    problem = random_problem(50, 30, 1)
+    assert_optimal(problem)
+    before, rounds = problem.weights.copy(), problem.master.rounds
+    problem.solve(1e-9)
+    assert problem.master.rounds == rounds + 1
+    np.testing.assert_allclose(problem.weights, before, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("scale", [0.5, 3.0])
+def test_vertices_that_move_keep_their_weights(scale):
+    problem = random_problem(60, 40, 2, scale=scale)
+    assert_optimal(problem)
+    used = problem.weights > 0.0
+    rng = np.random.default_rng(0)
+    keep = np.flatnonzero(used | (rng.uniform(size=40) < 0.3))
+    keep = rng.permutation(keep)
+    places = np.full(40, -1)
+    places[keep] = np.arange(keep.size)
+    before, residual = problem.weights[keep].copy(), problem.residual
+    problem.master.renumber(places)
+    more = (rng.uniform(size=(60, 10)) < 0.5).astype(float)
+    problem.columns = problem.columns[:, keep]
+    assert problem.weights.tolist() == before.tolist()
+    np.testing.assert_allclose(problem.residual, residual, atol=1e-14)
+    assert not problem.master.weights[keep.size :].any()
+    problem.columns = np.column_stack((problem.columns, more))
+    problem.master.grow(problem.columns.shape[1] + 40)
+    assert_optimal(problem)
+
+
+def test_the_tolerance_says_when_to_stop():
+    rounds = []
+    for tolerance in (1e6, 1e-1, 1e-9):
+        problem = random_problem(100, 200, 3)
+        problem.solve(tolerance)
+        problem.check(tolerance + 1e-9)
+        rounds.append(problem.master.rounds)
+    assert rounds[0] == 1
+    assert rounds[0] < rounds[1] < rounds[2]
+
+
+def test_what_lies_beyond_the_count_is_ignored():
+    problem = random_problem(30, 10, 4)
+    gram = np.full((16, 16), np.nan)
+    gram[:10, :10] = problem.columns.T @ problem.columns
+    half_gradient = np.full(16, -1e9)
+    half_gradient[:10] = problem.half_gradient()
+    problem.master.grow(16)
+    problem.master.solve(gram, 10, half_gradient, tolerance=1e-11)
+    problem.check(1e-9)
+    assert np.all(half_gradient[10:] == -1e9)
+
+
+def test_no_vertex_at_all():
+    master = Master(4)
+    master.solve(np.zeros((4, 4)), 0, np.zeros(4), tolerance=0.0)
+    assert master.size == 0
+    assert not master.weights.any()
+
+
+# --- numbers that no honest caller would pass: nothing may be written past the arrays
+
+
+@pytest.mark.parametrize("tolerance", [-1e-3, -1.0, -np.inf, np.nan, np.inf])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_tolerance_lets_a_vertex_in_twice(seed, tolerance):
+    problem = random_problem(6, 10, seed, scale=3.0)
+    gram = problem.columns.T @ problem.columns
+    for _ in range(3):
+        problem.master.solve(gram, 10, problem.half_gradient(), tolerance=tolerance)
+    support = problem.master.support[: problem.master.size].tolist()
+    assert len(set(support)) == len(support) <= 10
+    assert set(np.flatnonzero(problem.master.weights)) <= set(support)
+
+
+@pytest.mark.parametrize("what", ["gram", "half_gradient"])
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 1e308])
+def test_numbers_that_are_none_stay_within_the_arrays(what, number):
+    problem = random_problem(6, 10, 0)
+    arrays = {
+        "gram": problem.columns.T @ problem.columns,
+        "half_gradient": problem.half_gradient(),
+    }
+    arrays[what][..., 3] = number
+    for _ in range(3):
+        problem.master.solve(arrays["gram"], 10, arrays["half_gradient"].copy(), tolerance=1e-9)
+    support = problem.master.support[: problem.master.size].tolist()
+    assert len(set(support)) == len(support) <= 10
+    assert set(support) <= set(range(10))

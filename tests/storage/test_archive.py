@@ -1,0 +1,67 @@
+"""Archives from strangers: what is claimed, packed or written in a header is not believed."""
+
+import zipfile
+
+import numpy as np
+import pytest
+
+from fuzz.archives import archive, bomb, header_of, npy
+from intensor.errors import FileFormatError
+from intensor.storage.archive import read_archive
+
+
+@pytest.fixture
+def put(tmp_path):
+    def write(content):
+        path = tmp_path / "data.npz"
+        path.write_bytes(content)
+        return path
+
+    return write
+
+
+def one(header, data=b"", **options):
+    return archive([("x.npy", npy(header, data))], **options)
+
+
+def test_an_archive_may_not_unpack_to_far_more_than_its_size(put):
+    with pytest.raises(FileFormatError, match=r"claims to unpack to 1999\d{6} bytes; expected at"):
+        read_archive(put(bomb(2_000_000_000)))
+
+
+def test_many_entries_count_together(put, monkeypatch):
+    whole = put(
+        archive(
+            [(f"{i}.npy", npy(header_of("'|u1'", "False", "(9,)"), bytes(9))) for i in range(9)]
+        )
+    )
+    assert len(read_archive(whole)) == 9
+    monkeypatch.setattr("intensor.storage.archive.room_of", lambda path: 1000)
+    with pytest.raises(FileFormatError, match="expected at most 1000 from"):
+        read_archive(whole)
+    assert list(read_archive(whole, ["3"])) == ["3"]
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_methods_that_numpy_does_not_write_are_refused(put, method):
+    content = one(header_of("'|u1'", "False", "(9,)"), bytes(9), method=method)
+    with pytest.raises(FileFormatError, match=f"compressed by method {method}"):
+        read_archive(put(content))
+
+
+def test_compression_may_be_unwanted(put):
+    content = one(header_of("'|u1'", "False", "(9,)"), bytes(9), method=zipfile.ZIP_DEFLATED)
+    assert read_archive(put(content))["x"].tolist() == [0] * 9
+    with pytest.raises(FileFormatError, match="compressed by method 8"):
+        read_archive(put(content), packed=False)
+
+
+def test_headers_of_python_2_are_read_without_a_word(put):
+    content = one(header_of("'<f8'", "False", "(2L,)"), np.ones(2).tobytes())
+    assert read_archive(put(content))["x"].tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("descr", ["'\\d'", "1if 1else 2", "(((", "'<f8', # (", "__import__('os')"])
+def test_odd_headers_are_an_error_and_never_a_warning(put, descr):
+    with pytest.raises(FileFormatError, match="cannot be read as a NumPy archive"):
+        read_archive(put(one(header_of(descr, "False", "(2,)"), bytes(16))))
