@@ -1,4 +1,4 @@
-"""Golden results: models of every format version, and solves of seeded problems.
+"""Golden results: models of every format version, solves and fits of seeded problems.
 
 They change only on purpose: see ``golden_cases``.
 """
@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 import intensor
-from golden_cases import FOLDER, MODEL_SHAPE, SOLVE_CASES, SOLVES, every_cell, solve_case
+from golden_cases import (
+    FIT_CASES,
+    FITS,
+    FOLDER,
+    MODEL_SHAPE,
+    SOLVE_CASES,
+    SOLVES,
+    every_cell,
+    golden_fit,
+    solve_case,
+)
 from intensor.fitting.packing import VERSION
 
 MODELS = sorted(path.stem for path in FOLDER.glob("model-*.npz"))
@@ -46,3 +56,13 @@ def test_solves_give_what_they_did(name, threads):
     np.testing.assert_allclose(found["weights"], expected["weights"], rtol=1e-12, atol=1e-14)
     assert found["objective"] == pytest.approx(expected["objective"], rel=1e-12, abs=1e-15)
     assert found["bound"] == pytest.approx(expected["bound"], rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("name", FIT_CASES)
+@pytest.mark.needs_jit
+def test_fits_give_what_they_did(name):
+    expected = json.loads(FITS.read_text())[name]
+    found = golden_fit(name)
+    assert (found["status"], found["boxes"]) == (expected["status"], expected["boxes"])
+    for key in ("radius", "objective", "bound", "predicted"):
+        np.testing.assert_allclose(found[key], expected[key], rtol=1e-12, atol=1e-14)
