@@ -15,7 +15,7 @@ BLOCK = re.compile(
 RUN_ELSEWHERE = {
     "containers.md": "tests/test_complete.py",
     "estimator.md": "tests/test_estimator.py",
-    "file-formats.md": "tests/fitting/test_store.py",
+    "file-formats.md": "tests/fitting/test_model_file.py",
 }
 NOT_RUN = {"scale.md": "needs a device, a cluster, or files that are not here"}
 
