@@ -51,7 +51,7 @@ NUMBERS = {
 WEIGHTS = {
     **NUMBERS,
     "negative": (np.full(30, -1.0), errors.ValuesError, "sample_weight\\[0\\] is -1.0"),
-    "all 0": (np.zeros(30), errors.EmptyDataError, "every sample_weight is 0"),
+    "all 0": (np.zeros(30), errors.EmptyDataError, "every sample_weight is zero"),
 }
 del WEIGHTS["nothing"]  # which is all the same
 EFFORTS = [np.nan, -1.0, "much", None, True, 1j, np.ones(2)]

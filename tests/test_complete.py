@@ -16,8 +16,8 @@ import xarray as xr
 import intensor
 import zoo
 from intensor import errors
-from intensor._complete import complete, fit_options
-from intensor.fitting.options import check_options
+from intensor._complete import complete
+from intensor.fitting.options import check_options, fit_options
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -121,7 +121,7 @@ def test_words_become_options():
         ({"cells": "some"}, errors.SettingError, "cells is 'some'"),
         ({"unseen": "zero"}, errors.SettingError, "unseen is 'zero'"),
         ({"raduis": 1.0}, errors.SettingError, "'raduis'; did you mean 'radius'"),
-        ({"seed": 1}, errors.SettingError, "no option 'seed'"),
+        ({"seed": 1, "random_state": 1}, errors.SettingError, "the same option; give one"),
         ({"radius": 0.0}, errors.RadiusError, "radius is 0.0"),
         ({"value": "rating"}, errors.SettingError, "value is 'rating'"),
     ],

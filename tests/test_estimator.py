@@ -256,17 +256,18 @@ def test_bad_input(coords, values, error, words):
         TensorCompleter(**QUICK).fit(coords, values)
 
 
-def test_bad_settings(data, fitted):
+def test_bad_settings(data):
     with pytest.raises(errors.SettingError, match="unseen is 'median'"):
         TensorCompleter(unseen="median").fit(data.coords, data.values)
     with pytest.raises(errors.RadiusError, match="radius is -1"):
         TensorCompleter(radius=-1).fit(data.coords, data.values)
-    with pytest.raises(errors.EmptyDataError, match="every sample weight is zero"):
+    with pytest.raises(errors.EmptyDataError, match="every sample_weight is zero"):
         TensorCompleter(**QUICK).fit(data.coords, data.values, np.zeros(90))
     with pytest.raises(NotFittedError):
         TensorCompleter().predict(data.coords)
+    strict = TensorCompleter(**QUICK, unseen="error").fit(data.coords, data.values)
     with pytest.raises(errors.UnseenIndexError, match=r"coords\[0, 0\] is 6"):
-        fitted.predict([[6, 0, 0]])
+        strict.predict([[6, 0, 0]])
     with pytest.warns(DataConversionWarning):
         TensorCompleter(**QUICK).fit(data.coords, data.values[:, np.newaxis])
 

@@ -101,7 +101,7 @@ def test_the_relative_tolerance_is_weighted():
     [
         (np.ones(49), ValuesError, r"sample_weight has shape \(49,\); expected \(50,\)"),
         (np.full(50, np.nan), ValuesError, r"sample_weight\[0\] is nan"),
-        (np.zeros(50), EmptyDataError, "every sample_weight is 0"),
+        (np.zeros(50), EmptyDataError, "every sample_weight is zero"),
     ],
 )
 def test_bad_weights_are_refused(weights, error, message):

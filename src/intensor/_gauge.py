@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor._arrays import AnyArray, FlagArray, FloatArray
+from intensor.data.checks import check_dense
 from intensor.data.observations import Observations, observe
 from intensor.errors import SolverFailedError
 from intensor.model.model import Model, build_model
-from intensor.options.checks import check_at_least, check_dense, check_positive
+from intensor.options.ranges import check_at_least, check_positive
 from intensor.oracles.alternating import AlternatingOracle
 from intensor.oracles.cascade import NoSearch, exact_oracle
 from intensor.oracles.contraction import PerIndexRemembered

@@ -25,9 +25,9 @@ from intensor.certificate.proofs import (
     readable,
 )
 from intensor.certificate.recount import Point, group
+from intensor.data.checks import check_coords, check_values, check_weights
 from intensor.errors import SettingError, ShapeError
 from intensor.model.model import Model
-from intensor.options.checks import check_coords, check_values, check_weights
 from intensor.solver.result import Result, Status
 
 __all__ = ["Check", "Verification", "verify"]

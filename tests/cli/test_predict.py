@@ -61,7 +61,7 @@ def test_unseen_labels(model, tmp_path, refused, capsys):
     cells = tmp_path / "cells.csv"
     cells.write_text("user,item,week\nann,x,1\ndan,x,1\n")
     output = tmp_path / "out.csv"
-    message = refused("predict", model, cells, "-o", output)
+    message = refused("predict", model, cells, "-o", output, "--unseen", "error")
     for word in ("cells.csv, row 2", "user 'dan'", "1 of 2 rows", "--unseen mean"):
         assert word in message
     words = ["--unseen", "mean", "-o", str(output)]

@@ -23,7 +23,8 @@ from intensor.errors import (
 from intensor.fitting import entry
 from intensor.fitting.entry import LEAST_RTOL, fit
 from intensor.fitting.kriging import krige
-from intensor.fitting.options import RTOL, check_options
+from intensor.fitting.options import DEFAULT_RTOL as RTOL
+from intensor.fitting.options import check_options
 from intensor.fitting.path import CLOSER, NEARLY, walk
 from intensor.fitting.preparation import prepare
 from intensor.fitting.samples import Samples, splits

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from intensor.errors import RadiusError, SettingError, UnknownVersionError
-from intensor.fitting.options import MOST_RADII, RTOL, check_options
+from intensor.fitting.options import DEFAULT_RTOL, MAX_RADII, check_options
 
 
 def test_the_defaults_choose_a_radius_in_the_plain_scale():
@@ -15,7 +15,7 @@ def test_the_defaults_choose_a_radius_in_the_plain_scale():
     assert (options.n_solutions, options.metric, options.most_radii) == (1, "rmse", 20)
     assert (options.version, options.exact, options.remainder) == ("fast", "auto", "none")
     assert options.adaptive
-    assert (options.solver.tol, options.solver.rtol) == (0.0, RTOL)
+    assert (options.solver.tol, options.solver.rtol) == (0.0, DEFAULT_RTOL)
     assert (options.solver.seed, options.solver.signed) == (0, False)
 
 
@@ -75,9 +75,9 @@ def test_the_remainder_is_one_of_three_words(remainder, version):
     assert len(options.scales) == 1  # it is no scale of its own
 
 
-@pytest.mark.parametrize("n_radii", [MOST_RADII, MOST_RADII + 1, 10**9])
+@pytest.mark.parametrize("n_radii", [MAX_RADII, MAX_RADII + 1, 10**9])
 def test_no_path_is_endless(n_radii):
-    assert check_options(n_radii=n_radii).most_radii == MOST_RADII
+    assert check_options(n_radii=n_radii).most_radii == MAX_RADII
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,11 @@ BAD = {
     "share nan": ({"validation": float("nan")}, SettingError, "validation is nan"),
     "validation true": ({"validation": True}, SettingError, "validation is True.*share"),
     "validation as a word": ({"validation": "5"}, SettingError, "validation is '5'"),
-    "scoring": ({"scoring": "r2"}, SettingError, "'r2'.*'rmse', 'mae', 'mape', 'balanced'"),
+    "scoring": (
+        {"scoring": "r2"},
+        SettingError,
+        "'r2'; expected 'rmse', 'mae', 'mape' or 'balanced'",
+    ),
     "radii": ({"n_radii": 0}, SettingError, "n_radii is 0"),
     "half radii": ({"n_radii": 2.0}, SettingError, "n_radii is 2.0.*integer"),
     "version": ({"version": 11}, UnknownVersionError, "version is 11"),

@@ -23,7 +23,7 @@ from intensor.cli import main
 from intensor.data.readers import read_cells, read_table
 from intensor.data.readers.dataset import open_dataset
 from intensor.errors import IntensorError
-from intensor.options.checks import EXTREME
+from intensor.options.ranges import EXTREME
 from intensor.report import render
 
 MOST_BYTES = 200_000_000

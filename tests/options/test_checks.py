@@ -10,17 +10,14 @@ import pytest
 
 import intensor
 from intensor import errors
-from intensor.options.checks import (
-    EXTREME,
-    check_at_least,
+from intensor.data.checks import (
     check_coords,
-    check_positive,
-    check_radius,
     check_shape,
     check_values,
     check_weights,
     warn_above_radius,
 )
+from intensor.options.ranges import EXTREME, check_at_least, check_positive, check_radius
 
 GOOD = {
     "coords": [[0, 0], [1, 1], [0, 1], [1, 0]],
@@ -418,7 +415,7 @@ BAD_WEIGHTS = {
     "complex": ([1j, 1, 1], errors.ValuesError, "complex128; expected real"),
     "masked": (np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]), errors.ValuesError, "masked"),
     "ragged": ([[1.0], [1.0, 2.0], [1.0]], errors.ValuesError, "sample_weight cannot be read"),
-    "nothing": ([0.0, 0.0, 0.0], errors.EmptyDataError, "every sample_weight is 0"),
+    "nothing": ([0.0, 0.0, 0.0], errors.EmptyDataError, "every sample_weight is zero"),
 }
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from intensor.cli.failures import INTERRUPTED, OK, say
-from intensor.cli.groups import Columns, Common, FitWords, Unseen
+from intensor.cli.options import Columns, Common, FitOptions
 from intensor.cli.output import check_stdout, write, write_json
 from intensor.cli.places import (
     STDOUT,
@@ -22,6 +22,7 @@ from intensor.cli.places import (
     table_kind,
 )
 from intensor.errors import DenseTooLargeError, FileFormatError, SettingError
+from intensor.options import declared
 
 if TYPE_CHECKING:
     from intensor.cli.filling import Filled
@@ -61,16 +62,10 @@ def complete(
     mark: Annotated[
         bool, typer.Option("--mark", help="Add a column that says observed or predicted.")
     ] = False,
-    unseen: Annotated[
-        Unseen,
-        typer.Option(help="A label without observations: an error, or the mean over its mode."),
-    ] = Unseen.mean,
-    mode: Annotated[
-        list[str] | None,
-        typer.Option(help="Column of labels, once per mode.", show_default="all other columns"),
-    ] = None,
+    unseen: Annotated[str, declared.UNSEEN] = declared.UNSEEN.default,
+    modes: Annotated[list[str] | None, declared.MODES] = None,
     columns: Columns,
-    words: FitWords,
+    options: FitOptions,
     common: Common,
 ) -> int:
     """Fit a model to a file and fill in what is missing.
@@ -87,26 +82,29 @@ def complete(
         check_output(output, suffixes=TABLE_SUFFIXES, inputs=[data])
         if mark and table_kind(output) in TENSOR_KINDS:
             raise FileFormatError(f"{output}: has no room for marks; write .csv, .tsv or .parquet")
-    options = words.options()
-    check_checkpoint(options.checkpoint, others=[data, output])
+
+    from intensor.fitting.options import check_options  # noqa: PLC0415
+
+    checked = check_options(**options)
+    check_checkpoint(checked.checkpoint, others=[data, output])
 
     from intensor.cli.figures import errors_of, figures_of  # noqa: PLC0415
     from intensor.cli.filling import check_seen, fill_all, fill_missing  # noqa: PLC0415
-    from intensor.cli.fitting import ended_early, fit_table, read_data  # noqa: PLC0415
+    from intensor.cli.fit import ended_early, fit_table, read_data  # noqa: PLC0415
     from intensor.cli.tables import check_writable, write_cells  # noqa: PLC0415
 
-    table = read_data(data, columns, mode)
+    table = read_data(data, columns, modes)
     check_writable(output, table.labels)
     if mark and MARK in (*table.labels.modes, table.labels.value, columns.weight):
         raise SettingError(f"--mark adds a column {MARK!r}, but {data} has one already")
     everything = _wants_all(table, cells, data)
-    if unseen is Unseen.error:
+    if unseen == "error":
         check_seen(table, data, everything=everything)
-    fitted = fit_table(table, options, quiet=common.quiet)
+    fitted = fit_table(table, checked, quiet=common.quiet)
     if everything:
-        filled = fill_all(table, fitted, unseen=unseen.value)
+        filled = fill_all(table, fitted, unseen=unseen)
     else:
-        filled = fill_missing(table, fitted, data, columns=columns, unseen=unseen.value)
+        filled = fill_missing(table, fitted, data, columns=columns, unseen=unseen)
     named = filled.columns(MARK if mark else None)
     write_cells(output, named, coords=filled.coords, values=filled.values, shape=table.shape)
     interrupted = ended_early(fitted)

@@ -14,7 +14,7 @@ from intensor.errors import UnseenIndexError
 
 if TYPE_CHECKING:
     from intensor._arrays import AnyArray, FloatArray, IndexArray
-    from intensor.cli.groups import Columns
+    from intensor.cli.options import Columns
     from intensor.data.table import Table
     from intensor.fitting.record import Fit
 

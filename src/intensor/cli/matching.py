@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from intensor.cli.groups import Columns
+from intensor.cli.options import Columns
 from intensor.data.labels import check_same_kind, look_up
 from intensor.data.readers import read_table
 from intensor.data.readers.kinds import TABLES, TENSORS, find_kind

@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 
 from intensor.cli.failures import OK
-from intensor.cli.groups import Common, Format, Unseen
+from intensor.cli.options import FORMAT, ONE_BASED, Common
 from intensor.cli.output import check_stdout, write, write_json
 from intensor.cli.places import STDOUT, TABLE_SUFFIXES, check_output
 from intensor.errors import SettingError
+from intensor.options import declared
 
 __all__ = ["predict"]
 
@@ -29,17 +30,9 @@ def predict(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="File to write; - for CSV on stdout.")
     ] = STDOUT,
-    unseen: Annotated[
-        Unseen,
-        typer.Option(help="A label without observations: an error, or the mean over its mode."),
-    ] = Unseen.error,
-    format: Annotated[
-        Format | None, typer.Option(help="Of CELLS, when its suffix does not say it.")
-    ] = None,
-    one_based: Annotated[
-        bool | None,
-        typer.Option("--one-based/--zero-based", help="Whether indices of CELLS begin at 1 or 0."),
-    ] = None,
+    unseen: Annotated[str, declared.UNSEEN] = declared.UNSEEN.default,
+    format: Annotated[str | None, FORMAT] = None,
+    one_based: Annotated[bool | None, ONE_BASED] = None,
     common: Common,
 ) -> int:
     """Predict cells with a model.
@@ -63,17 +56,16 @@ def predict(
 
     fit = load(model)
     check_writable(output, fit.labels)
-    kind = None if format is None else format.value
-    check_readable(fit, cells, kind)
+    check_readable(fit, cells, format)
     columns = read_cells(
         cells,
         modes=fit.labels.modes,
-        kind=kind,
+        kind=format,
         one_based=one_based,
         like=fit.labels,
     )
-    coords, strange = known_cells(fit, columns, path=cells, unseen=unseen.value)
-    predicted = fit.predict(coords, unseen=unseen.value)
+    coords, strange = known_cells(fit, columns, path=cells, unseen=unseen)
+    predicted = fit.predict(coords, unseen=unseen)
     named = dict(zip(fit.labels.modes, columns, strict=True))
     write_cells(
         output,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from intensor.cli.failures import OK
-from intensor.cli.groups import Columns, Common
+from intensor.cli.options import Columns, Common
 from intensor.cli.output import write, write_json
 from intensor.cli.places import check_output
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from intensor.cli.failures import CHECK_FAILED, OK
-from intensor.cli.groups import Columns, Common
+from intensor.cli.options import Columns, Common
 from intensor.cli.output import number, write, write_json
 
 __all__ = ["verify"]

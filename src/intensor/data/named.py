@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray
+from intensor.data.checks import check_coords, check_values, check_weights
 from intensor.data.columns import encode_known, find_column, numbers_of
 from intensor.data.labels import Labels, as_labels, check_same_kind, look_up
 from intensor.errors import CoordinateError, EmptyDataError, LabelError, SettingError, ValuesError
-from intensor.options.checks import check_coords, check_values, check_weights
 
 if TYPE_CHECKING:
     import narwhals as nw

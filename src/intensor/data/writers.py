@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 from pyarrow import csv, parquet
 
 from intensor._arrays import AnyArray, FloatArray, Shape
+from intensor.data.checks import check_coords
 from intensor.data.readers.csv_rows import DELIMITERS
 from intensor.errors import LabelError, ValuesError
-from intensor.options.checks import check_coords
 from intensor.storage.atomic import atomic_write
 
 __all__ = ["write_cells", "write_columns"]

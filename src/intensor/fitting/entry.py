@@ -13,6 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor.backends.select import Data
+from intensor.data.checks import (
+    check_coords,
+    check_not_tiny,
+    check_values,
+    check_weights,
+    warn_above_radius,
+)
 from intensor.data.labels import Labels, number_labels
 from intensor.data.observations import Observations
 from intensor.errors import RemainderWarning, SettingError
@@ -42,13 +49,6 @@ from intensor.fitting.samples import Samples, sample, splits
 from intensor.model.model import Model, shrunk
 from intensor.model.predictor import Predictor
 from intensor.model.remainder import Remainder
-from intensor.options.checks import (
-    check_coords,
-    check_not_tiny,
-    check_values,
-    check_weights,
-    warn_above_radius,
-)
 from intensor.oracles.cascade import exact_oracle
 from intensor.runtime.budget import Budget, listen_for_interrupt
 from intensor.runtime.memory import fitting_bytes, require_memory, spreading_bytes
@@ -142,6 +142,7 @@ def fit(
         f"a fit of {numbers.size} observations in a tensor of {sum(lengths)} indices",
         advice="fit some of the observations, or solve from files with a radius of your own "
         "(intensor.solve with a path and memory_limit)",
+        limit=options.memory_limit,
     )
     samples = Samples(coords=cells, values=numbers, weights=weights, shape=lengths)
     if weights is not None and not weights.all():

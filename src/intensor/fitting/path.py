@@ -18,7 +18,7 @@ from intensor.fitting.journal import NO_NOTES, Notes
 from intensor.fitting.options import Options, Scale
 from intensor.fitting.samples import Samples
 from intensor.model.model import Model
-from intensor.options.checks import EXTREME
+from intensor.options.ranges import EXTREME
 from intensor.runtime.budget import Budget
 from intensor.solver.result import Progress
 from intensor.solver.snapshot import capture_model, restore_model

@@ -8,18 +8,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
+from intensor.data.checks import check_cells
 from intensor.data.named import refuse_tables
 from intensor.errors import SettingError, UnseenIndexError
 from intensor.model.baseline import Baseline
 from intensor.model.model import Model
 from intensor.model.remainder import Remainder
 from intensor.model.transform import TRANSFORMS, Transform
-from intensor.options.checks import check_cells
+from intensor.options import declared
 from intensor.problem.vertex import mode_offsets, mode_slices
 
 __all__ = ["UNSEEN", "Predictor", "index_counts"]
 
-UNSEEN = ("error", "mean")
+UNSEEN = declared.UNSEEN.choices
 """What to do with an index that no observation was made of."""
 ROWS_AT_ONCE = 1 << 12
 NUMBERS_AT_ONCE = 1 << 22

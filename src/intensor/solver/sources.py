@@ -13,17 +13,17 @@ from numpy.typing import ArrayLike
 from intensor._arrays import Shape
 from intensor.backends.select import Data, on_device, wants_device
 from intensor.backends.sharded.cells import ShardedObservations
-from intensor.data.observations import observe
-from intensor.errors import CoordinateError, SettingError
-from intensor.options.checks import (
+from intensor.data.checks import (
     check_coords,
-    check_memory,
     check_not_tiny,
     check_shape,
     check_values,
     warn_above_radius,
     warn_largest_above_radius,
 )
+from intensor.data.observations import observe
+from intensor.errors import CoordinateError, SettingError
+from intensor.options.ranges import default_memory_limit
 from intensor.problem.reindex import Whole
 from intensor.runtime.memory import collapsing_bytes, require_memory, solving_bytes, spreading_bytes
 from intensor.runtime.threads import Workers
@@ -48,7 +48,7 @@ def collect(
     shape: Iterable[int] | None,
     allow_negative: bool,
     sample_weight: ArrayLike | None,
-    memory_limit: int | str | None,
+    memory_limit: int | None,
     client: Any,
     version: int | str = "fast",
 ) -> tuple[Data, Whole | None]:
@@ -78,7 +78,7 @@ def collect(
         data = observe_on_device(coords, values, **words)
         numbers = data.means
     else:
-        limit = None if memory_limit is None else check_memory(memory_limit)
+        limit = memory_limit
         size: tuple[int, ...] = tuple(getattr(coords, "shape", ()))
         if len(size) == 2:
             copied = getattr(coords, "dtype", None) != np.int64
@@ -108,7 +108,7 @@ def collect(
 def _from_files(
     path: str | PathLike[str],
     value: object,
-    memory_limit: int | str | None,
+    memory_limit: int | None,
     settings: Settings,
     *,
     shape: Iterable[int] | None,
@@ -123,7 +123,7 @@ def _from_files(
         dataset,
         shape=_lengths(shape, len(dataset.modes)),
         allow_negative=allow_negative,
-        memory_limit=check_memory(memory_limit),
+        memory_limit=default_memory_limit() if memory_limit is None else memory_limit,
         threads=settings.threads,
     )
 

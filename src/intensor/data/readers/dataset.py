@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from intensor._arrays import FloatArray, IndexArray, Shape
+from intensor.data.checks import MOST_INDICES
 from intensor.data.readers.kinds import check_file, check_unique
 from intensor.data.readers.parquet import BROKEN, INDEX, broken, check_count
 from intensor.errors import (
@@ -23,7 +24,6 @@ from intensor.errors import (
     NegativeValueError,
     ValuesError,
 )
-from intensor.options.checks import MOST_INDICES
 
 __all__ = ["Batch", "Dataset", "open_dataset"]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray
 from intensor.errors import FileFormatError, NegativeValueError
-from intensor.options.checks import EXTREME
+from intensor.options.ranges import EXTREME
 
 __all__ = ["BadRow", "NumberColumn", "check_values", "check_weights"]
 

@@ -1,12 +1,9 @@
-"""Validation at the boundary: what passes here is trusted everywhere inside."""
+"""Checks of data at the boundary: coordinates, values and weights that pass are trusted inside."""
 
 from __future__ import annotations
 
 import math
-import numbers
 import operator
-import os
-import re
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -19,25 +16,20 @@ from intensor.errors import (
     CoordinateError,
     EmptyDataError,
     NegativeValueError,
-    RadiusError,
     RadiusWarning,
-    SettingError,
     ShapeError,
     ValuesError,
 )
+from intensor.options.ranges import EXTREME
 from intensor.runtime.threads import Workers, blocks_of
 
 __all__ = [
-    "EXTREME",
+    "MOST_INDICES",
     "MOST_UNEVEN",
-    "check_at_least",
     "check_cells",
     "check_coords",
     "check_dense",
-    "check_memory",
     "check_not_tiny",
-    "check_positive",
-    "check_radius",
     "check_shape",
     "check_values",
     "check_weights",
@@ -45,18 +37,15 @@ __all__ = [
     "warn_largest_above_radius",
 ]
 
-
 MOST_INDICES = 2**31 - 1
-"""Of all modes together: a vertex has a flag for each."""
-EXTREME = 1e70
-"""Data and radius must stay below this, and the radius above its inverse: squares of them and of
-their quotient are then far from the ends of float64."""
-
+"""Largest number of indices of all modes together; a vertex has a flag for each."""
 MOST_UNEVEN = 1e100
-"""Largest ratio of two sample weights that are not 0: products of a share and squares of values
-are then far from the ends of float64."""
+"""Largest ratio of two positive sample weights. Products of a weight's share and a squared value
+then stay far from the ends of float64."""
 TINY_WEIGHTS = 1e-30
-"""Sample weights that are all below this are scaled up."""
+"""Weights are scaled up if all of them are below this."""
+ROWS_PER_BUNDLE = 64
+"""Rows that are reduced together; NumPy reduces few long rows faster than many short ones."""
 
 
 def check_shape(shape: Iterable[int]) -> Shape:
@@ -85,7 +74,7 @@ def check_shape(shape: Iterable[int]) -> Shape:
 def check_coords(
     coords: ArrayLike, shape: Iterable[int] | None, workers: Workers | None = None
 ) -> tuple[IndexArray, Shape]:
-    """Return (n, p) coordinates as int64 and the shape, taken from the data when None."""
+    """Return (n, p) coordinates as int64, and the shape, by default the smallest that fits."""
     array = _cells(coords)
     known = None if shape is None else check_shape(shape)
     if known is not None and len(known) != array.shape[1]:
@@ -110,7 +99,7 @@ def check_coords(
 
 
 def check_cells(coords: ArrayLike, n_modes: int) -> IndexArray:
-    """Return (n, p) integers to predict for: any index from -1, which stands for not known."""
+    """Return (n, p) cells to predict as int64; -1 stands for an index that is not known."""
     array = _cells(coords)
     if array.shape[1] != n_modes:
         raise CoordinateError(
@@ -118,7 +107,7 @@ def check_cells(coords: ArrayLike, n_modes: int) -> IndexArray:
             "expected a column per mode"
         )
     if array.min() < -1:
-        row, mode = (int(place) for place in np.argwhere(array < -1)[0])
+        row, mode = np.argwhere(array < -1)[0].tolist()
         raise CoordinateError(
             f"coords[{row}, {mode}] is {array[row, mode]}; indices count from 0 (and -1 stands "
             "for one that is not known)"
@@ -130,7 +119,7 @@ def check_cells(coords: ArrayLike, n_modes: int) -> IndexArray:
 
 
 def _cells(coords: ArrayLike) -> Any:
-    """Return (n, p) integers, of any size."""
+    """Return an (n, p) array of integers, with at least one entry."""
     array = _as_array(coords, "coords", CoordinateError)
     if array.size == 0:
         raise EmptyDataError(
@@ -151,16 +140,8 @@ def _cells(coords: ArrayLike) -> Any:
 
 
 def check_values(values: ArrayLike, n: int, *, allow_negative: bool) -> FloatArray:
-    """Return n finite float64 values, nonnegative unless told otherwise."""
-    array = _as_array(values, "values", ValuesError)
-    if array.ndim != 1 or array.shape[0] != n:
-        raise ValuesError(
-            f"values has shape {array.shape}; expected ({n},), one value per row of coords"
-        )
-    if array.dtype.kind not in "biuf":
-        raise ValuesError(f"values has dtype {array.dtype}; expected real numbers")
-    with np.errstate(over="ignore"):  # what float64 cannot hold becomes infinite
-        result: FloatArray = array.astype(np.float64, copy=False)
+    """Return n finite values as float64; negative ones are refused unless they are allowed."""
+    result = _as_column(values, "values", n, "one value per row of coords")
     lowest, highest = result.min(initial=0.0), result.max(initial=0.0)  # NaN if there is one
     if (-EXTREME if allow_negative else 0.0) <= lowest and highest <= EXTREME:
         return result
@@ -186,7 +167,7 @@ def check_values(values: ArrayLike, n: int, *, allow_negative: bool) -> FloatArr
 
 
 def check_dense(tensor: ArrayLike) -> tuple[FloatArray, Shape]:
-    """Return the entries of a dense nonnegative tensor, in their order, and its shape."""
+    """Return the entries of a dense nonnegative tensor, in C order, and its shape."""
     dense = _as_array(tensor, "the tensor", ValuesError)
     if dense.ndim == 0 or dense.size == 0:
         raise ShapeError(
@@ -198,7 +179,7 @@ def check_dense(tensor: ArrayLike) -> tuple[FloatArray, Shape]:
 
 
 def check_not_tiny(values: FloatArray) -> None:
-    """Refuse data whose errors would vanish when they are squared; all zeros are fine."""
+    """Refuse data that is so small that squared errors would be 0; all zeros are fine."""
     largest = max(float(values.max()), -float(values.min()))
     if 0.0 < largest < 1.0 / EXTREME:
         raise ValuesError(
@@ -208,19 +189,12 @@ def check_not_tiny(values: FloatArray) -> None:
 
 
 def check_weights(weights: ArrayLike, n: int) -> FloatArray:
-    """Return n sample weights: finite, at least 0, and at most ``MOST_UNEVEN`` apart.
+    """Return n sample weights as float64: finite, at least 0, with ratios of at most MOST_UNEVEN.
 
-    Only their ratios matter. They are scaled to 1 where all are the same, and by a power of two
-    where they are so small that products with squared values could vanish.
+    Only ratios matter. Weights that are all equal become 1. Weights that are all tiny are scaled by
+    a power of two, because their products with squared values could otherwise become 0.
     """
-    array = _as_array(weights, "sample_weight", ValuesError)
-    if array.ndim != 1 or array.shape[0] != n:
-        raise ValuesError(
-            f"sample_weight has shape {array.shape}; expected ({n},), one weight per observation"
-        )
-    if array.dtype.kind not in "biuf":
-        raise ValuesError(f"sample_weight has dtype {array.dtype}; expected real numbers")
-    result: FloatArray = array.astype(np.float64)
+    result = _as_column(weights, "sample_weight", n, "one weight per observation")
     wrong = ~((result >= 0.0) & (result <= EXTREME))
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -230,7 +204,7 @@ def check_weights(weights: ArrayLike, n: int) -> FloatArray:
         )
     largest = float(result.max())
     if largest == 0.0:
-        raise EmptyDataError("every sample_weight is 0: there is no observation left to fit")
+        raise EmptyDataError("every sample_weight is zero: there is no observation left to fit")
     if bool(((result == largest) | (result == 0.0)).all()):
         return result / largest
     positive = result > 0.0
@@ -246,53 +220,8 @@ def check_weights(weights: ArrayLike, n: int) -> FloatArray:
     return result
 
 
-def check_radius(radius: Any) -> float:
-    """Return the radius as a positive finite float."""
-    if isinstance(radius, bool) or not isinstance(radius, numbers.Real):
-        raise RadiusError(f"radius is {radius!r}; expected a positive number")
-    number = _as_float(radius)
-    if not (math.isfinite(number) and number > 0.0):
-        raise RadiusError(
-            f"radius is {number}; expected a positive finite number "
-            "(the largest value of the data is a sensible lower end)"
-        )
-    if not 1.0 / EXTREME <= number <= EXTREME:
-        raise RadiusError(
-            f"radius is {number}; expected a number from {1.0 / EXTREME:g} to {EXTREME:g} "
-            "(rescale the data)"
-        )
-    return number
-
-
-def check_memory(limit: int | str | None) -> int:
-    """Return a number of bytes, given as one, in words, or not at all.
-
-    Examples
-    --------
-    >>> check_memory("1.5 GiB"), check_memory("200MB"), check_memory(10**9)
-    (1610612736, 200000000, 1000000000)
-    """
-    if limit is None:
-        try:
-            return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
-        except (AttributeError, ValueError):  # not on every system
-            return 4 << 30
-    found = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]i?)?B?\s*", str(limit), re.IGNORECASE)
-    try:
-        amount = float(found[1]) if found and not isinstance(limit, bool) else math.nan
-    except ValueError:
-        amount = math.nan
-    if not amount > 0.0:
-        raise SettingError(
-            f"memory_limit is {limit!r}; expected a number of bytes, or words like '4 GiB'"
-        )
-    unit = (found[2] or "").lower() if found else ""
-    base = 1024 if unit.endswith("i") else 1000
-    return int(amount * base ** " kmgt".index(unit[0] if unit else " "))
-
-
 def warn_above_radius(values: FloatArray, radius: float) -> None:
-    """Warn when some values lie above what any model of this radius can predict."""
+    """Warn if some values lie above the radius, which no prediction can exceed."""
     above = int((values > radius).sum())
     if above:
         warnings.warn(
@@ -305,7 +234,7 @@ def warn_above_radius(values: FloatArray, radius: float) -> None:
 
 
 def warn_largest_above_radius(largest: float, radius: float) -> None:
-    """Warn like ``warn_above_radius`` where only the largest value is known."""
+    """Warn as ``warn_above_radius`` does, for data of which only the largest value is known."""
     if largest > radius:
         warnings.warn(
             f"there are values above the radius {radius:g} (largest {largest:g}); no prediction "
@@ -315,60 +244,41 @@ def warn_largest_above_radius(largest: float, radius: float) -> None:
         )
 
 
-def check_at_least(name: str, value: Any, low: float, *, integer: bool = False) -> Any:
-    """Return a number that is finite and at least ``low``."""
-    wanted: Any = numbers.Integral if integer else numbers.Real
-    if isinstance(value, bool) or not isinstance(value, wanted):
-        raise SettingError(
-            f"{name} is {value!r}; expected {'an integer' if integer else 'a number'} >= {low:g}"
-        )
-    number = int(value) if integer else _as_float(value)
-    if not (integer or math.isfinite(number)) or not number >= low:
-        raise SettingError(f"{name} is {number}; expected a finite number >= {low:g}")
-    return number
-
-
-def check_positive(name: str, value: Any) -> float:
-    """Return a number that is above zero (infinity means no limit)."""
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not real or not _as_float(value) > 0.0:
-        raise SettingError(f"{name} is {value!r}; expected a positive number of seconds, or None")
-    return _as_float(value)
-
-
-def _as_float(number: Any) -> float:
-    """Return a real number as a float, infinite when it is too large for one."""
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
-
-
 def _column_extremes(array: Any, workers: Workers) -> tuple[Any, Any]:
-    """Return the least and the largest of each column.
-
-    Rows are taken together in bundles of 64: NumPy reduces few long rows much faster than many
-    short ones.
-    """
-    whole = array.shape[0] // 64 * 64
-    extremes = [array[whole:]]
-    if whole:
-        blocks = blocks_of(whole)
-        bundled = array[:whole].reshape(-1, 64 * array.shape[1])
+    """Return the smallest and the largest entry of each column."""
+    size = ROWS_PER_BUNDLE
+    n_bundled = array.shape[0] // size * size
+    extremes = [array[n_bundled:]]
+    if n_bundled:
+        blocks = blocks_of(n_bundled)
+        bundled = array[:n_bundled].reshape(-1, size * array.shape[1])
         found = np.empty((2, len(blocks), bundled.shape[1]), dtype=array.dtype)
 
-        def look(block: int) -> None:
-            part = bundled[blocks[block][0] // 64 : blocks[block][1] // 64]
+        def reduce_block(block: int) -> None:
+            part = bundled[blocks[block][0] // size : blocks[block][1] // size]
             np.min(part, axis=0, out=found[0, block])
             np.max(part, axis=0, out=found[1, block])
 
-        workers.run(look, len(blocks))
+        workers.run(reduce_block, len(blocks))
         extremes.append(found.reshape(-1, array.shape[1]))
     rows = np.concatenate(extremes)
     return rows.min(axis=0), rows.max(axis=0)
 
 
+def _as_column(data: ArrayLike, name: str, n: int, meaning: str) -> FloatArray:
+    """Return n real numbers as float64; those too large for it become infinite."""
+    array = _as_array(data, name, ValuesError)
+    if array.ndim != 1 or array.shape[0] != n:
+        raise ValuesError(f"{name} has shape {array.shape}; expected ({n},), {meaning}")
+    if array.dtype.kind not in "biuf":
+        raise ValuesError(f"{name} has dtype {array.dtype}; expected real numbers")
+    with np.errstate(over="ignore"):
+        result: FloatArray = array.astype(np.float64, copy=False)
+    return result
+
+
 def _as_array(data: ArrayLike, name: str, error: type[CoordinateError] | type[ValuesError]) -> Any:
+    """Return data as an array; masked entries and rows of different lengths are refused."""
     if np.ma.is_masked(data):
         raise error(
             f"{name} is a masked array with masked entries; expected every entry to be data "
