@@ -39,7 +39,7 @@ def test_numbers_are_taken_as_they_are():
     assert (options.radius, options.solver.radius) == (2.5, 2.5)
     assert (options.folds, options.share) == (5, 0.2)
     assert (options.n_solutions, options.metric, options.most_radii) == (3, "mae", 7)
-    assert (options.version, options.exact, options.adaptive) == (8, "off", False)
+    assert (options.version.name, options.exact.name, options.adaptive) == (8, "off", False)
     solver = options.solver
     assert (solver.tol, solver.rtol, solver.max_iterations) == (1e-3, 1e-5, 9)
     assert (solver.time_limit, solver.seed, solver.threads) == (4.0, 11, 2)
