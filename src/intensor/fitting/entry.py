@@ -49,12 +49,12 @@ from intensor.fitting.samples import Samples, sample, splits
 from intensor.model.model import Model, shrunk
 from intensor.model.predictor import Predictor
 from intensor.model.remainder import Remainder
-from intensor.oracles.cascade import exact_oracle
 from intensor.runtime.budget import Budget, listen_for_interrupt
 from intensor.runtime.memory import fitting_bytes, require_memory, spreading_bytes
 from intensor.solver.loop import mean_squared_error, run
 from intensor.solver.result import Progress, Result, Status, warn_if_empty
 from intensor.solver.snapshot import capture_result, restore_result
+from intensor.solver.variants import FAST
 
 __all__ = ["Watch", "fit"]
 
@@ -132,10 +132,10 @@ def fit(
     check_not_tiny(numbers)
     weights = None if sample_weight is None else check_weights(sample_weight, numbers.size)
     condensing = max(lengths) > LONGEST and options.remainder != "kriging"
-    needed = fitting_bytes(numbers.size, lengths, version=options.version)
+    needed = fitting_bytes(numbers.size, lengths, walk=FAST, solve=options.version)
     if condensing:
         most = tuple(min(length, numbers.size) for length in lengths)
-        needed = fitting_bytes(numbers.size, most, version=options.version)
+        needed = fitting_bytes(numbers.size, most, walk=FAST, solve=options.version)
         needed += 2 * spreading_bytes(lengths)
     require_memory(
         needed,
@@ -541,10 +541,9 @@ class _Fitting:
         The name is that of the solves in the journal.
         """
         options = self._options
-        exact = exact_oracle(
-            options.exact,
+        exact = options.exact.oracle(
             prepared.observations,
-            patient=options.version != "fast",
+            patient=options.version.patient,
             threads=options.solver.threads,
             time_limit=options.solver.time_limit,
             device=options.solver.device,
@@ -567,7 +566,7 @@ class _Fitting:
             late = whole.spent or self._enough  # go on from where the walk was, and no further
             share = whole.remaining / (options.n_solutions - place)
             short = share < SCRATCH_RATIO * self._walked_seconds
-            go_on = late or ((warm or short) and not place and options.version == "fast")
+            go_on = late or ((warm or short) and not place and options.version.warm_start)
             entry = f"{name}, {place}"
             saved = self._journal.recall(entry)
             begin = self._walked if go_on and saved is None else None
@@ -577,7 +576,7 @@ class _Fitting:
             before = saved.branch("run").finite("seconds") if saved is not None else 0.0
             result = run(
                 data,
-                version="fast" if begin is not None else options.version,
+                version=FAST if begin is not None else options.version,
                 exact=exact,
                 start=begin,
                 settings=replace(solver, seed=solver.seed + place),
@@ -640,7 +639,7 @@ def _foremost(scales: tuple[Scale, ...], scouted: Sequence[RadiusPath]) -> tuple
 def can_spread(observations: Observations, options: Options) -> bool:
     """Whether a fit gains from having its cells on the workers of a cluster."""
     return (
-        observations.n_cells >= SPREAD and observations.shares is None and options.version == "fast"
+        observations.n_cells >= SPREAD and observations.shares is None and options.version.anywhere
     )
 
 

@@ -16,13 +16,14 @@ from intensor.fitting.preparation import Prepared, prepare
 from intensor.fitting.samples import Samples, sample
 from intensor.model.model import Model
 from intensor.model.predictor import Predictor
-from intensor.oracles.cascade import NoSearch
+from intensor.oracles.cascade import FreeBoundOracle
 from intensor.runtime.budget import Budget
 from intensor.solver.fast.engine import UNPROVABLE, FastEngine
 from intensor.solver.loop import drive
 from intensor.solver.result import Progress
 from intensor.solver.settings import Settings
 from intensor.solver.snapshot import capture_model, capture_trace, restore_model, restore_trace
+from intensor.solver.variants import FAST
 from intensor.storage.codec import Branch, Tree
 
 __all__ = ["BOXED", "Fold", "Step", "capture_step", "remainder_of", "restore_step"]
@@ -162,11 +163,10 @@ class Fold:
         """Go on until a vertex gains less than a share of the error, or less than a gap."""
         observations = self._boxed.observations
         if self._engine is None:
-            exact = NoSearch(observations)
+            exact = FreeBoundOracle(observations)
             self._engine = FastEngine(observations, exact=exact, settings=settings)
             if self._start is not None:
-                start = self._start
-                self._engine.start_from(start.vertices.flags(), np.sign(start.weights), budget)
+                self._engine.start_from(self._start, budget)
         else:
             self._engine.rescale(settings)
 
@@ -182,7 +182,7 @@ class Fold:
         result = drive(
             self._engine,
             observations,
-            version="fast",
+            version=FAST,
             settings=settings,
             budget=budget,
             callback=go_on,
@@ -248,7 +248,7 @@ class Fold:
         radii = engine.finite_array("radii", (None,))
         if not radii.size or radii.min() <= 0.0:
             raise saved.damaged("a fold has no radius")
-        observations, exact = self._boxed.observations, NoSearch(self._boxed.observations)
+        observations, exact = self._boxed.observations, FreeBoundOracle(self._boxed.observations)
         settings = self._settings(float(radii[0]))
         self._engine = FastEngine(observations, exact=exact, settings=settings)
         self._engine.restore(engine)

@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from intensor.backends.select import find_device
 from intensor.errors import SettingError
 from intensor.model.transform import TRANSFORMS, Transform, find_transform
 from intensor.options.declared import BASELINE, FIT_OPTIONS, RANDOM_STATE, SEED
 from intensor.options.ranges import AUTO
-from intensor.oracles.cascade import exact_choices
+from intensor.oracles.cascade import ExactChoice, find_exact
 from intensor.solver.checkpoint import Place, check_checkpoint
-from intensor.solver.settings import Settings, check_settings
+from intensor.solver.engine import Version
+from intensor.solver.settings import Settings
 from intensor.solver.variants import find_version
 
 __all__ = ["Options", "Scale", "check_options", "fit_options"]
@@ -82,8 +84,8 @@ class Options:
     share: float
     metric: str
     most_radii: int
-    version: int | str
-    exact: str
+    version: Version
+    exact: ExactChoice
     adaptive: bool
     solver: Settings
     memory_limit: int | None = None
@@ -110,18 +112,12 @@ def check_options(**given: Any) -> Options:
     """
     _refuse_unknown(given)
     option = {one.name: one.check(given.get(one.name, one.default)) for one in FIT_OPTIONS}
-    version = option["version"]
-    find_version(version)
-    if option["exact"] not in exact_choices():
-        names = ", ".join(repr(name) for name in exact_choices())
-        raise SettingError(f"exact is {option['exact']!r}; expected one of {names}")
+    version, device = find_version(option["version"]), find_device(option["device"])
     scales = _scales(option["transform"], option["baseline"])
-    if any(scale.additive for scale in scales) and version != "fast":
-        raise SettingError(f'an additive baseline needs version="fast"; got {version!r}')
-    device = option["device"]
-    if device not in ("cpu", "auto") and version != "fast":
-        kind = "a CUDA device" if device == "cuda" else f"device={device!r}"
-        raise SettingError(f'{kind} needs version="fast"; got {version!r}')
+    if any(scale.additive for scale in scales) and not version.signed:
+        raise SettingError(f'an additive baseline needs version="fast"; got {version.name!r}')
+    if not (device.any_version or version.anywhere):
+        raise SettingError(f'{device} needs version="fast"; got {version.name!r}')
     radius, rtol, held_out = option["radius"], option["rtol"], option["validation"]
     return Options(
         radius=radius,
@@ -133,9 +129,9 @@ def check_options(**given: Any) -> Options:
         metric=option["scoring"],
         most_radii=min(option["n_radii"], MAX_RADII),
         version=version,
-        exact=option["exact"],
+        exact=find_exact(option["exact"]),
         adaptive=rtol is None,
-        solver=check_settings(
+        solver=Settings(
             radius=1.0 if radius is None else radius,
             tol=option["tol"],
             rtol=DEFAULT_RTOL if rtol is None else rtol,

@@ -6,8 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from intensor.backends.select import devices
-from intensor.errors import SettingError
+from intensor.backends.select import CPU, Device, find_device
 from intensor.options.declared import (
     DEVICE,
     MAX_ITERATIONS,
@@ -41,17 +40,14 @@ class Settings:
     seed: int = SEED.default
     threads: int | None = THREADS.default
     signed: bool = SIGNED.default
-    device: str = DEVICE.default
+    device: Device = CPU
 
     def tolerance(self, mean_square: float) -> float:
         """Return the gap to reach, given the mean square of the values; it is always finite."""
         return min(max(self.tol, self.rtol * mean_square), sys.float_info.max)
 
 
-def check_settings(*, device: str = DEVICE.default, **given: Any) -> Settings:
+def check_settings(*, device: Any = DEVICE.default, **given: Any) -> Settings:
     """Return settings that are in range, or raise what is wrong with them."""
-    if device not in devices():
-        names = ", ".join(repr(name) for name in devices())
-        raise SettingError(f"device is {device!r}; expected one of {names}")
     checked = {one.name: one.check(given.get(one.name, one.default)) for one in CHECKED}
-    return Settings(**checked, device=device)
+    return Settings(**checked, device=find_device(device))
