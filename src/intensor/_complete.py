@@ -84,6 +84,7 @@ def complete(
     """
     declared.CELLS.check(cells)
     declared.UNSEEN.check(unseen)
+    declared.CALLBACK.check(callback)
     started = time.perf_counter()
     checked = fit_options(cast(dict[str, Any], options))
     container = open_container(data, value=value, modes=modes, weight=weight, every=cells == "all")
@@ -108,7 +109,7 @@ def complete(
         checked,
         sample_weight=observed.weights,
         labels=observed.labels,
-        watch=declared.CALLBACK.check(callback),
+        watch=callback,
         client=client,
         spent=time.perf_counter() - started,
     )

@@ -167,6 +167,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             (n,) how much each observation counts; by default all the same.
         """
         declared.UNSEEN.check(self.unseen)
+        declared.CALLBACK.check(self.callback)
         given = self.get_params()
         options = fit_options({name: given[name] for name in FITTED})
         checked, values = validate_data(self, X, y, y_numeric=True)
@@ -185,7 +186,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             shape=self.shape,
             sample_weight=weights,
             labels=self._labels(cells, y),
-            watch=declared.CALLBACK.check(self.callback),
+            watch=self.callback,
             client=self.client,
         )
         self.shape_ = self.fit_.shape

@@ -194,7 +194,7 @@ def check_weights(weights: ArrayLike, n: int) -> FloatArray:
     Only ratios matter. Weights that are all equal become 1. Weights that are all tiny are scaled by
     a power of two, because their products with squared values could otherwise become 0.
     """
-    result = _as_column(weights, "sample_weight", n, "one weight per observation")
+    result = np.array(_as_column(weights, "sample_weight", n, "one weight per observation"))
     wrong = ~((result >= 0.0) & (result <= EXTREME))
     if wrong.any():
         row = int(np.argmax(wrong))
