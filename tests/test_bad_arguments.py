@@ -30,7 +30,7 @@ COORDS = {
     "ragged": ([[0, 1], [0]], errors.CoordinateError, "equal rows"),
     "masked": (np.ma.array(CELLS, mask=CELLS == 0), errors.CoordinateError, "masked"),
     "nothing": (None, errors.CoordinateError, "expected"),
-    "a word": ("cells", errors.CoordinateError, "expected"),
+    "a string": ("cells", errors.CoordinateError, "expected"),
 }
 NUMBERS = {
     "too few": (VALUES[:-1], errors.ValuesError, "shape \\(29,\\); expected \\(30,\\)"),
@@ -71,8 +71,8 @@ def fitted():
 def verify(request, result, fitted):
     """Return the three ways to verify."""
     return {
-        "result": lambda *data, **words: intensor.verify(result, *data, **words),
-        "model": lambda *data, **words: intensor.verify(result.model, *data, **words),
+        "result": lambda *data, **options: intensor.verify(result, *data, **options),
+        "model": lambda *data, **options: intensor.verify(result.model, *data, **options),
         "fit": fitted.verify,
     }[request.param]
 
@@ -179,7 +179,7 @@ def test_the_norm_of_what_is_no_tensor(name):
 
 
 @pytest.mark.parametrize(
-    "words",
+    "options",
     [
         {"rtol": "x"},
         {"rtol": np.nan},
@@ -190,9 +190,9 @@ def test_the_norm_of_what_is_no_tensor(name):
         {"seed": "a"},
     ],
 )
-def test_settings_of_the_norm(words):
+def test_settings_of_the_norm(options):
     with pytest.raises(errors.SettingError):
-        intensor.gauge_norm(TENSOR, **words)
+        intensor.gauge_norm(TENSOR, **options)
 
 
 def test_errors_between_what_are_no_models(result, fitted):

@@ -20,8 +20,8 @@ def test_version(capsys):
 def test_help_names_commands_and_exit_codes(capsys):
     assert main(["--help"]) == 0
     printed = capsys.readouterr().out
-    for word in (*COMMANDS, "Exit codes", "130"):
-        assert word in printed
+    for text in (*COMMANDS, "Exit codes", "130"):
+        assert text in printed
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -29,15 +29,15 @@ def test_every_command_explains_itself(command, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     assert main([command, "--help"]) == 0
     printed = capsys.readouterr().out
-    for word in ("--quiet", "--json", "--debug"):
-        assert word in printed
+    for text in ("--quiet", "--json", "--debug"):
+        assert text in printed
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_page_lists_every_option(command):
-    text = PAGE.read_text()
-    assert f"## `intensor {command}" in text
-    known = set(re.findall(r"--[a-z][a-z0-9-]*", text))
+    page = PAGE.read_text()
+    assert f"## `intensor {command}" in page
+    known = set(re.findall(r"--[a-z][a-z0-9-]*", page))
     options = typer.main.get_command(app).commands[command].params
     for option in options:
         for name in (*option.opts, *option.secondary_opts):

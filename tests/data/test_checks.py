@@ -275,7 +275,7 @@ BAD_WEIGHTS = {
         r"sample_weight\[1\] is 1e-302 and the largest is 1e\+49; expected .* 1e-100 times",
     ),
     "nearly even": ([1.0, 0.0, 9e-101], errors.ValuesError, r"sample_weight\[2\] is 9e-101"),
-    "words": (["a", "b", "c"], errors.ValuesError, "dtype <U1; expected real numbers"),
+    "text": (["a", "b", "c"], errors.ValuesError, "dtype <U1; expected real numbers"),
     "complex": ([1j, 1, 1], errors.ValuesError, "complex128; expected real"),
     "masked": (np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]), errors.ValuesError, "masked"),
     "ragged": ([[1.0], [1.0, 2.0], [1.0]], errors.ValuesError, "sample_weight cannot be read"),

@@ -1,4 +1,4 @@
-"""Options: what is taken, what words become, and every way to be out of range."""
+"""Options of a fit: what they become inside, and every way to be out of range."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def test_a_pair_of_functions_is_a_transform():
 
 @pytest.mark.parametrize("remainder", ["none", "kriging", "auto"])
 @pytest.mark.parametrize("version", ["fast", 8])
-def test_the_remainder_is_one_of_three_words(remainder, version):
+def test_the_remainder_is_one_of_three(remainder, version):
     options = check_options(remainder=remainder, version=version)
     assert options.remainder == remainder
     assert len(options.scales) == 1  # it is no scale of its own
@@ -91,7 +91,7 @@ def test_validation_is_a_share_or_a_number_of_folds(given, held):
 
 
 BAD = {
-    "radius as a word": ({"radius": "large"}, SettingError, "'large'.*positive number or 'auto'"),
+    "radius as text": ({"radius": "large"}, SettingError, "'large'.*positive number or 'auto'"),
     "radius zero": ({"radius": 0.0}, RadiusError, "radius is 0.0.*positive"),
     "radius nan": ({"radius": float("nan")}, RadiusError, "radius is nan"),
     "radius true": ({"radius": True}, RadiusError, "radius is True"),
@@ -116,7 +116,7 @@ BAD = {
     "share of all": ({"validation": 1.0}, SettingError, "validation is 1.0.*share"),
     "share nan": ({"validation": float("nan")}, SettingError, "validation is nan"),
     "validation true": ({"validation": True}, SettingError, "validation is True.*share"),
-    "validation as a word": ({"validation": "5"}, SettingError, "validation is '5'"),
+    "validation as text": ({"validation": "5"}, SettingError, "validation is '5'"),
     "scoring": (
         {"scoring": "r2"},
         SettingError,
@@ -137,7 +137,7 @@ BAD = {
     ),
     "tol": ({"tol": -1e-9}, SettingError, "tol is"),
     "rtol": ({"rtol": -1.0}, SettingError, "rtol is -1"),
-    "rtol as a word": ({"rtol": "small"}, SettingError, "rtol is 'small'"),
+    "rtol as text": ({"rtol": "small"}, SettingError, "rtol is 'small'"),
     "iterations": ({"max_iterations": -1}, SettingError, "max_iterations is -1"),
     "time": ({"time_limit": 0}, SettingError, "time_limit is 0"),
     "seed": ({"seed": -1}, SettingError, "seed is -1"),
@@ -151,10 +151,10 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("words", "error", "message"), BAD.values(), ids=BAD)
-def test_every_bad_option_is_named(words, error, message):
+@pytest.mark.parametrize(("given", "error", "message"), BAD.values(), ids=BAD)
+def test_every_bad_option_is_named(given, error, message):
     with pytest.raises(error, match=message):
-        check_options(**words)
+        check_options(**given)
 
 
 def test_an_unknown_oracle_is_refused_before_any_work():

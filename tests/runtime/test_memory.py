@@ -216,12 +216,12 @@ def run_measured(name, n, before=lambda: 0):
         coords[:, mode] = rng.integers(0, length, n)
     values = rng.random(n)
     held = before()
-    words = {"exact": "off", "threads": 1, "max_iterations": 2 if version != "fast" else 4}
+    options = {"exact": "off", "threads": 1, "max_iterations": 2 if version != "fast" else 4}
     if task == "solve":
-        intensor.solve(coords, values, shape=shape, radius=1.0, version=version, **words)
+        intensor.solve(coords, values, shape=shape, radius=1.0, version=version, **options)
     else:
-        words |= {"remainder": "none", "transform": "none", "baseline": "none", "time_limit": 20}
-        intensor.TensorCompleter(shape=shape, **words).fit(coords, values)
+        options |= {"remainder": "none", "transform": "none", "baseline": "none", "time_limit": 20}
+        intensor.TensorCompleter(shape=shape, **options).fit(coords, values)
     return held
 
 
