@@ -36,9 +36,9 @@ FITTED += [declared.RANDOM_STATE.name]
 class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Complete a partially observed nonnegative tensor.
 
-    A row of ``X`` is a cell: one whole number per mode, counted from 0. The value of ``y`` beside
-    it was observed there. Cells may repeat; cells that are not listed are missing and can be
-    predicted. Labels become numbers with scikit-learn's ``OrdinalEncoder`` in a pipeline.
+    A row of ``X`` is a cell: one integer per mode, counted from 0. The entry of ``y`` is the value
+    that was observed there. Cells may repeat; cells that are not listed are missing and can be
+    predicted. To use labels, put scikit-learn's ``OrdinalEncoder`` before it in a pipeline.
 
     Parameters
     ----------
@@ -53,18 +53,18 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     radius_
         The radius that was used.
     objective_, bound_, gap_
-        Mean squared error in the fitted scale, what no model of this radius gets below, and the
-        difference.
+        Mean squared error in the fitted scale, the proven lower bound for models of this radius,
+        and their difference.
     status_
         Why the solver stopped; only ``Status.OPTIMAL`` proves a gap within the tolerance.
     path_
-        The radii that were tried and their errors; None when nothing was left to choose.
+        The radii that were tried and their errors; None if there was nothing to choose.
     shape_
         Lengths of the modes.
     n_iter_
         Iterations of the solver.
     n_features_in_, feature_names_in_
-        Number of modes, and their names when ``X`` had any.
+        Number of modes, and their names if ``X`` has any.
 
     Examples
     --------
@@ -137,9 +137,9 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def transform(self) -> Any:
-        """Not there to be read: scikit-learn takes what has a ``transform`` for a transformer.
+        """Hidden, because scikit-learn takes every object with a ``transform`` for a transformer.
 
-        The setting of that name is ``get_params()["transform"]``.
+        The option of that name is ``get_params()["transform"]``.
         """
         raise AttributeError(
             "TensorCompleter is no transformer; the setting is get_params()['transform']"
@@ -150,7 +150,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.__dict__["transform"] = option
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the settings by name."""
+        """Return the options by name."""
         return {name: self.__dict__[name] for name in self._get_param_names()}
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # noqa: N803
@@ -159,8 +159,8 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X
-            (n, p) whole numbers counted from 0, a row per observation: an array, or a table whose
-            columns scikit-learn then expects in ``predict``, too, by name and order.
+            (n, p) integers counted from 0, a row per observation: an array, or a table, whose
+            columns ``predict`` then expects by name and in this order.
         y
             (n,) values >= 0.
         sample_weight
@@ -206,7 +206,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X
-            (n, p) whole numbers counted from 0.
+            (n, p) integers counted from 0.
         """
         check_is_fitted(self)
         declared.UNSEEN.check(self.unseen)
@@ -214,9 +214,10 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self.fit_.predict(_as_integers(checked), unseen=self.unseen)
 
     def _labels(self, cells: IndexArray, y: Any) -> Labels | None:
-        """Return the names of the columns, if ``X`` had any; indices are called by their numbers.
+        """Return labels with the names of the columns of ``X``, if it has any.
 
-        So ``fit_`` reads tables with these columns, like any fit that has labels.
+        The labels of the indices are their numbers. With them ``fit_`` reads tables that have these
+        columns.
         """
         if not hasattr(self, "feature_names_in_"):
             return None
@@ -227,7 +228,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return replace(number_labels(shape, value=value), modes=modes)
 
     def __sklearn_clone__(self) -> Self:
-        """Return one with the same settings, and the same client: there is no copy of it."""
+        """Return an unfitted copy with the same options; a client is shared, not copied."""
         given = self.get_params()
         client = given.pop("client")
         copies = {name: clone(value, safe=False) for name, value in given.items()}
@@ -243,7 +244,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _as_integers(array: AnyArray) -> IndexArray:
-    """Return coordinates as integers if that changes none of them, or say which it would."""
+    """Return coordinates as integers, or raise if one of them is negative or no integer."""
     if array.dtype.kind != "b" and array.min() < 0:
         row, mode = np.argwhere(array < 0)[0].tolist()
         raise CoordinateError(
@@ -256,7 +257,7 @@ def _as_integers(array: AnyArray) -> IndexArray:
     if not exact.all():
         row, mode = np.argwhere(~exact)[0].tolist()
         raise CoordinateError(
-            f"X[{row}, {mode}] is {array[row, mode]}; expected whole numbers from 0 to 2^53, one "
+            f"X[{row}, {mode}] is {array[row, mode]}; expected integers from 0 to 2^53, one "
             "per mode (turn labels into numbers first, e.g. with OrdinalEncoder in a pipeline)"
         )
     return array.astype(np.int64)

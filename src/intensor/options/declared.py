@@ -22,12 +22,7 @@ from intensor.options.ranges import (
     check_validation,
 )
 
-__all__ = [
-    "COMPLETE_OPTIONS",
-    "ESTIMATOR_OPTIONS",
-    "FIT_OPTIONS",
-    "SOLVE_OPTIONS",
-]
+__all__ = ["COMPLETE_OPTIONS", "ESTIMATOR_OPTIONS", "FIT_OPTIONS", "SOLVE_OPTIONS"]
 
 SOLVER = "Solver"
 """Heading in the help of the commands."""
@@ -36,7 +31,7 @@ SOLVER = "Solver"
 
 SHAPE = Option(
     name="shape",
-    summary="Lengths of the modes; by default the smallest that hold the coordinates.",
+    summary="Lengths of the modes; by default they are just long enough for the coordinates.",
 )
 SOLVE_RADIUS = Option(
     name="radius",
@@ -113,10 +108,10 @@ DEVICE = Option(
     default="cpu",
     choices=("cpu", "cuda", "auto"),
     extensible=True,
-    summary="Where to compute; cuda needs intensor[gpu].",
-    details='"cuda" sums over cells on an NVIDIA device, "auto" does so if there is one and the '
-    "data is large enough to gain from it. Arrays that ``solve`` is given on a device stay there; "
-    "coordinates may then be a sequence of p arrays.",
+    summary="Where to sum over cells; cuda needs the extra gpu of the package.",
+    details='"cuda" is an NVIDIA device. "auto" is one, too, if there is one and the data is large '
+    "enough to gain from it. Arrays that ``solve`` is given on a device stay there; coordinates "
+    "may then be a sequence of p arrays.",
     command=CommandLine(panel=SOLVER),
 )
 MEMORY_LIMIT = Option(
@@ -154,14 +149,15 @@ SIGNED = Option(
 CALLBACK = Option(
     name="callback",
     summary="Function that is called with a ``Progress`` after every iteration.",
-    details="If it returns False, the run stops with the best model so far.",
+    details="Its ``stage`` says what is being solved. If the function returns False, the run stops "
+    "with the best model so far.",
     rule=check_callable,
 )
 CHECKPOINT = Option(
     name="checkpoint",
     summary="File (.npz) that the run is written to as it goes, to be resumed after a kill.",
-    details="A Ctrl-C or a limit can be resumed from, too. An existing file is never replaced "
-    "unless ``resume`` is given. A file is for one run: searches over settings and "
+    details="A run that Ctrl-C or a limit ended can be resumed, too. An existing file is never "
+    "replaced unless ``resume`` is given. A file is for one run: searches over settings and "
     "cross-validation need one for each fit.",
     command=CommandLine(type=Path, metavar="FILE", panel=SOLVER),
 )
@@ -175,8 +171,8 @@ RESUME = Option(
     name="resume",
     default=False,
     summary="Whether to resume from the checkpoint, if the file exists.",
-    details="Data and options must be the same as before, except limits, threads, device and "
-    "callback. The time spent before counts.",
+    details="Data and options must be the same as before, except limits, threads, device, client "
+    "and callback. The time spent before counts.",
     rule=check_flag,
     command=CommandLine(type=bool, spellings=("--resume",), panel=SOLVER),
 )
@@ -197,7 +193,7 @@ TRANSFORM = Option(
     choices=("none", "sqrt", "log1p", "auto"),
     extensible=True,
     summary="Scale to fit in.",
-    details='"none", "sqrt", "log1p", a pair (function, inverse), or "auto" to choose by '
+    details='It is "none", "sqrt", "log1p", a pair (function, inverse), or "auto" to choose by '
     "validation.",
     command=CommandLine(),
 )
@@ -206,16 +202,17 @@ BASELINE = Option(
     default="none",
     choices=("none", "additive", "auto"),
     summary="Main effects to take out before boxes are fitted.",
-    details='"none", "additive", or "auto" to choose by validation.',
+    details='They are "none", "additive", or "auto" to choose by validation.',
     command=CommandLine(),
 )
 REMAINDER = Option(
     name="remainder",
     default="none",
     choices=("none", "kriging", "auto"),
-    summary="What to add to the boxes: nothing, or what similar cells have in common.",
-    details='"none", "kriging", or "auto" to choose by validation. Kriging needs a tensor that is '
-    "small and not too sparse. It does not change the certificate, which is that of the boxes.",
+    summary="What to add to the boxes: nothing, or a correction kriged from similar cells.",
+    details='It is "none", "kriging", or "auto" to choose by validation. Kriging needs a tensor '
+    "that is small and not too sparse. It does not change the certificate, which is that of the "
+    "boxes.",
     command=CommandLine(),
 )
 N_SOLUTIONS = Option(
@@ -238,8 +235,8 @@ SCORING = Option(
     default="rmse",
     choices=("rmse", "mae", "mape", "balanced"),
     summary="Validation error.",
-    details='For "balanced", large and small values both count: it is the geometric mean of the '
-    "RMSE and the mean squared difference of roots.",
+    details='It is "rmse", "mae", "mape" or "balanced". For "balanced", large and small values '
+    "both count: it is the geometric mean of the RMSE and the mean squared difference of roots.",
     command=CommandLine(),
 )
 N_RADII = Option(
@@ -269,9 +266,10 @@ UNSEEN = Option(
     name="unseen",
     default="warn",
     choices=("warn", "mean", "error"),
-    summary="What to predict for an index or label without observations.",
-    details='"mean" predicts the average over the observed indices of that mode, "warn" does the '
-    'same with a warning, and "error" raises.',
+    summary="What to do about an index without observations: predict the mean over its mode, with "
+    "a warning or without, or raise an error.",
+    details='The folds of a cross-validation often leave an index without observations: use "mean" '
+    "there.",
     command=CommandLine(),
 )
 
@@ -279,21 +277,21 @@ UNSEEN = Option(
 
 VALUE = Option(
     name="value",
-    summary="Column of the values.",
-    details='For a table; by default the column called "value". Null or NaN in it is a missing '
-    "value, to be filled.",
+    summary="Column of the values in a table.",
+    details='By default it is the one called "value". Null or NaN in it is a missing value, to be '
+    "filled.",
     command=CommandLine(shown_default='"value", or what the model says'),
 )
 MODES = Option(
     name="modes",
-    summary="Columns of labels, one for each mode, that say which cell a row is.",
-    details="For a table; by default all other columns.",
+    summary="Columns of labels in a table, one for each mode, that say which cell a row is.",
+    details="By default they are all other columns.",
     command=CommandLine(type=list[str], spellings=("--mode",), shown_default="all other columns"),
 )
 WEIGHT = Option(
     name="weight",
-    summary="Column that says how much each row counts.",
-    details="For a table; by default all rows count the same.",
+    summary="Column of a table that says how much each row counts.",
+    details="By default all rows count the same.",
     command=CommandLine(),
 )
 CELLS = Option(
@@ -305,59 +303,23 @@ CELLS = Option(
     "returns every cell, also those that a table or sparse array does not list.",
 )
 
-FIT_OPTIONS = (
-    RADIUS,
-    TRANSFORM,
-    BASELINE,
-    REMAINDER,
-    N_SOLUTIONS,
-    VALIDATION,
-    SCORING,
-    N_RADII,
-    VERSION,
-    TOL,
-    RTOL,
-    TIME_LIMIT,
-    MAX_ITERATIONS,
-    SEED,
-    THREADS,
-    EXACT,
-    DEVICE,
-    MEMORY_LIMIT,
-    CHECKPOINT,
-    CHECKPOINT_EVERY,
-    RESUME,
-)
-"""How to fit: the options that ``check_options`` takes."""
+# Which function has which options.
+
+_LIMITS = (TIME_LIMIT, MAX_ITERATIONS, SEED, THREADS, EXACT, DEVICE, MEMORY_LIMIT)
+_CHECKPOINTS = (CHECKPOINT, CHECKPOINT_EVERY, RESUME)
+_CHOICES = (RADIUS, TRANSFORM, BASELINE, REMAINDER, N_SOLUTIONS, VALIDATION, SCORING, N_RADII)
+
 SOLVE_OPTIONS = (
-    SHAPE,
-    SOLVE_RADIUS,
-    VERSION,
-    TOL,
-    SOLVE_RTOL,
-    TIME_LIMIT,
-    MAX_ITERATIONS,
-    SEED,
-    THREADS,
-    EXACT,
-    DEVICE,
-    MEMORY_LIMIT,
-    CLIENT,
-    ALLOW_NEGATIVE,
-    SIGNED,
-    CALLBACK,
-    CHECKPOINT,
-    CHECKPOINT_EVERY,
-    RESUME,
+    *(SHAPE, SOLVE_RADIUS, VERSION, TOL, SOLVE_RTOL, *_LIMITS),
+    *(CLIENT, ALLOW_NEGATIVE, SIGNED, CALLBACK, *_CHECKPOINTS),
 )
 """Options of ``solve``."""
+FIT_OPTIONS = (*_CHOICES, VERSION, TOL, RTOL, *_LIMITS, *_CHECKPOINTS)
+"""How to fit: the options that ``check_options`` takes."""
 COMPLETE_OPTIONS = (VALUE, MODES, WEIGHT, CELLS, UNSEEN, *FIT_OPTIONS, CLIENT, CALLBACK)
 """Options of ``complete``."""
 ESTIMATOR_OPTIONS = (
     *(RANDOM_STATE if option is SEED else option for option in FIT_OPTIONS),
-    UNSEEN,
-    SHAPE,
-    CLIENT,
-    CALLBACK,
+    *(UNSEEN, SHAPE, CLIENT, CALLBACK),
 )
 """Options of ``TensorCompleter``, where the seed has the name that scikit-learn gives it."""

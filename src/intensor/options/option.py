@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ REQUIRED: Final = "required"
 """Default of an option that has to be given."""
 PLACEHOLDER = "{options}"
 """Line of a docstring that ``documented`` replaces."""
+UNBROKEN = "\0"
+"""Stands for a space at which a line must not be broken."""
 LINE_LENGTH = 96
 """Longest line of a generated docstring, in characters."""
 
@@ -65,8 +68,8 @@ class Option:
     choices
         The texts that are allowed; empty if they are not limited to a list.
     extensible
-        Whether other values than the choices are possible. The module that knows them then checks
-        the value, not the declaration.
+        Whether values other than the choices are possible. The module that knows them then checks
+        the value.
     rule
         Function of name and value that returns the value to use inside, or raises.
     command
@@ -135,12 +138,13 @@ def documented(options: Iterable[Option]) -> Callable[[Documented], Documented]:
 def _entry(option: Option, indent: str) -> str:
     """Return the name and the text of an option as numpydoc has them."""
     inner = indent + "    "
+    text = re.sub(r"``[^`]+``", lambda code: code[0].replace(" ", UNBROKEN), option.text)
     text = textwrap.fill(
-        option.text,
+        text,
         LINE_LENGTH,
         initial_indent=inner,
         subsequent_indent=inner,
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return f"{indent}{option.name}\n{text}"
+    return f"{indent}{option.name}\n{text.replace(UNBROKEN, ' ')}"
