@@ -1,3 +1,5 @@
+"""The command line as one: its help, its page, its version."""
+
 import re
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import typer
 import intensor
 from intensor.cli import main
 from intensor.cli.app import app
+from intensor.options import declared
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 COMMANDS = ["fit", "predict", "complete", "verify", "info", "report", "demo"]
@@ -43,3 +46,16 @@ def test_the_page_lists_every_option(command):
         for name in (*option.opts, *option.secondary_opts):
             if name.startswith("--"):
                 assert name in known, f"docs/cli.md does not mention {name}"
+
+
+def test_the_page_shows_the_declared_defaults():
+    section = PAGE.read_text().split("## `intensor fit")[1].split("## `intensor")[0]
+    rows = dict(re.findall(r"^\| `(--[a-z-]+)` \| ([^|]*?) ?\|", section, flags=re.MULTILINE))
+    for option in declared.FIT_OPTIONS:
+        shown = rows[f"--{option.name.replace('_', '-')}"].strip("`")
+        if option.default is None or option.default is False:
+            assert shown == (option.command.shown_default or ""), option.name
+        elif isinstance(option.default, str):
+            assert shown == option.default
+        else:
+            assert float(shown) == option.default
