@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterable
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -83,10 +83,10 @@ def complete(
     (0, ('city', 'month'))
     """
     declared.CELLS.check(cells)
-    declared.UNSEEN.check(unseen)
+    unseen = declared.UNSEEN.check(unseen)
     declared.CALLBACK.check(callback)
     started = time.perf_counter()
-    checked = fit_options(cast(dict[str, Any], options))
+    checked = fit_options(options)
     container = open_container(data, value=value, modes=modes, weight=weight, every=cells == "all")
     observed = container.observed
     if container.n_missing == 0:

@@ -209,9 +209,9 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             (n, p) integers counted from 0.
         """
         check_is_fitted(self)
-        declared.UNSEEN.check(self.unseen)
+        unseen = declared.UNSEEN.check(self.unseen)
         checked = validate_data(self, X, reset=False)
-        return self.fit_.predict(_as_integers(checked), unseen=self.unseen)
+        return self.fit_.predict(_as_integers(checked), unseen=unseen)
 
     def _labels(self, cells: IndexArray, y: Any) -> Labels | None:
         """Return labels with the names of the columns of ``X``, if it has any.

@@ -92,7 +92,7 @@ class Options:
     checkpoint: Place | None = None
 
 
-def fit_options(given: Mapping[str, Any]) -> Options:
+def fit_options(given: Mapping[str, object]) -> Options:
     """Return checked options; the seed may be given, or drawn, as scikit-learn's random_state."""
     options = dict(given)
     if RANDOM_STATE.name in options:

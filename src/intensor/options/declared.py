@@ -25,7 +25,7 @@ from intensor.options.ranges import (
 __all__ = ["COMPLETE_OPTIONS", "ESTIMATOR_OPTIONS", "FIT_OPTIONS", "SOLVE_OPTIONS"]
 
 SOLVER = "Solver"
-"""Heading in the help of the commands."""
+"""Heading, in the help of the commands, of the options of every solve."""
 
 # How to solve.
 
@@ -44,8 +44,8 @@ VERSION = Option(
     name="version",
     default="fast",
     summary="Version of the solver.",
-    details='The default is "fast". The numbers 0 to 10 are the rows of the paper\'s table of '
-    "variants, which the paper ran with ``tol=1e-4, rtol=0``.",
+    details='It is "fast", or a number from 0 to 10: a row of the paper\'s table of variants, which '
+    "the paper ran with ``tol=1e-4, rtol=0``.",
     command=CommandLine(type=NumberOrText, metavar="fast|0-10", panel=SOLVER),
 )
 TOL = Option(
@@ -108,10 +108,10 @@ DEVICE = Option(
     default="cpu",
     choices=("cpu", "cuda", "auto"),
     extensible=True,
-    summary="Where to sum over cells; cuda needs the extra gpu of the package.",
-    details='"cuda" is an NVIDIA device. "auto" is one, too, if there is one and the data is large '
-    "enough to gain from it. Arrays that ``solve`` is given on a device stay there; coordinates "
-    "may then be a sequence of p arrays.",
+    summary="Where to sum over cells; cuda needs the optional dependencies gpu.",
+    details='"cuda" is an NVIDIA device (install ``intensor[gpu]``). "auto" uses it if there is '
+    "one and the data is large enough to gain from it. Arrays that ``solve`` is given on a device "
+    "stay there; coordinates may then be a sequence of p arrays.",
     command=CommandLine(panel=SOLVER),
 )
 MEMORY_LIMIT = Option(
