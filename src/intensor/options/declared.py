@@ -44,8 +44,8 @@ VERSION = Option(
     name="version",
     default="fast",
     summary="Version of the solver.",
-    details='It is "fast", or a number from 0 to 10: a row of the paper\'s table of variants, which '
-    "the paper ran with ``tol=1e-4, rtol=0``.",
+    details='It is "fast", or a number from 0 to 10: a row in the table of the paper, '
+    "which ran them with ``tol=1e-4, rtol=0``.",
     command=CommandLine(type=NumberOrText, metavar="fast|0-10", panel=SOLVER),
 )
 TOL = Option(
