@@ -13,7 +13,7 @@ from intensor.errors import SettingError
 from intensor.oracles.cascade import ExactChoice, find_exact
 from intensor.runtime.budget import Budget, listen_for_interrupt
 from intensor.solver.checkpoint import EVERY, CheckpointFile, Keeper, Snapshots, check_checkpoint
-from intensor.solver.condensing import spread_result
+from intensor.solver.condensing import expand_result
 from intensor.solver.engine import Version
 from intensor.solver.fingerprint import fingerprint
 from intensor.solver.loop import KEEPS_NOTHING, Callback, run
@@ -206,7 +206,7 @@ def solve(
             keeper=keeper,
         )
     warn_if_empty(result)
-    return result if whole is None else spread_result(result, whole)
+    return result if whole is None else expand_result(result, whole)
 
 
 def _decisive(settings: Settings, version: Version, exact: ExactChoice) -> dict[str, Any]:
