@@ -66,7 +66,7 @@ def listen(events: Any, kind: str, announce: Callable[[Any], None]) -> None:
 
 
 def announce_device(event: Any) -> None:
-    """Tell of a compilation for a CUDA device, which no file keeps."""
+    """Log a compilation for a CUDA device, which no file keeps."""
     FILES.tell(
         f"compiling for a device at level {notice_level()}",
         "Compiling kernels for the CUDA device, which takes some seconds in every process. It does "
