@@ -8,14 +8,9 @@ import pytest
 
 import intensor
 from intensor import errors
-from intensor.backends.select import open_cells
 from intensor.cli import main
 from intensor.oracles.exact import plan
 from intensor.report import render
-from intensor.runtime.budget import Budget
-from intensor.runtime.threads import Workers
-from intensor.solver.fast import pricing
-from intensor.solver.fast.gram_set import GramSet
 
 VERSIONS = ["fast", 8, pytest.param(4, marks=pytest.mark.slow)]
 RNG = np.random.default_rng(0)
@@ -232,30 +227,3 @@ def test_no_blocks_are_made_for_what_cannot_be_searched(monkeypatch):
     monkeypatch.setattr(plan, "_blocks", None)
     for make in (plan.plan_enumeration, plan.plan_branching):
         assert make((5 * 10**6, 5 * 10**6)).seconds == np.inf
-
-
-def test_sweeps_over_long_modes_end_with_the_budget(monkeypatch):
-    """One sweep at a time where a sweep takes long; all in one call elsewhere, with one result."""
-    data = intensor.planted((6, 6, 6), 150, noise=0.1)
-    observations = intensor.data.observations.observe(data.coords, data.values, shape=data.shape)
-
-    def propose(budget):
-        cells = open_cells(observations, 1.0, Workers(1))
-        sweeps = []
-        descend = cells.descend
-        monkeypatch.setattr(
-            cells, "descend", lambda *a, **k: sweeps.append(a[2]) or descend(*a, **k)
-        )
-        looking = pricing.Pricing(np.random.default_rng(0))
-        found = looking.propose(GramSet(cells), pricing.Effort(1, 64, 60, 64), budget)
-        return found, sweeps
-
-    whole, sweeps = propose(Budget())
-    assert sweeps == [60]
-    monkeypatch.setattr(pricing, "LONG", 1)
-    found, sweeps = propose(Budget())
-    assert set(sweeps) == {1}
-    assert 2 <= len(sweeps) < 60
-    assert found.best == whole.best
-    np.testing.assert_array_equal(found.flags, whole.flags)
-    assert propose(Budget(0.0))[1] == [1]

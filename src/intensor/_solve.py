@@ -15,7 +15,7 @@ from intensor.options.option import documented
 from intensor.oracles.cascade import ExactChoice, find_exact
 from intensor.runtime.budget import Budget, listen_for_interrupt
 from intensor.solver.checkpoint import CheckpointFile, Keeper, Snapshots, check_checkpoint
-from intensor.solver.condensing import spread_result
+from intensor.solver.condensing import expand_result
 from intensor.solver.engine import Version
 from intensor.solver.fingerprint import fingerprint
 from intensor.solver.loop import KEEPS_NOTHING, Callback, run
@@ -124,10 +124,10 @@ def solve(
         raise SettingError(f'signed boxes need version="fast"; got version={version!r}')
     limit = declared.MEMORY_LIMIT.check(memory_limit)
     callback = declared.CALLBACK.check(callback)
-    place = check_checkpoint(checkpoint, checkpoint_every, resume)
-    file = None if place is None else CheckpointFile(place, kind="solve")
+    target = check_checkpoint(checkpoint, checkpoint_every, resume)
+    file = None if target is None else CheckpointFile(target, kind="solve")
     budget = Budget(settings.time_limit, before=0.0 if file is None else file.elapsed)
-    observations, whole = collect(
+    observations, full = collect(
         coords,
         values,
         settings,
@@ -141,7 +141,7 @@ def solve(
     keeper = KEEPS_NOTHING
     if file is not None:
         file.check(
-            settings=_decisive(settings, solver, oracle), data=fingerprint(observations, whole)
+            settings=_decisive(settings, solver, oracle), data=fingerprint(observations, full)
         )
         keeper = _keeper(file)
     with listen_for_interrupt(budget):
@@ -161,7 +161,7 @@ def solve(
             keeper=keeper,
         )
     warn_if_empty(result)
-    return result if whole is None else spread_result(result, whole)
+    return result if full is None else expand_result(result, full)
 
 
 def _decisive(settings: Settings, version: Version, exact: ExactChoice) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from intensor.model.model import Model
 from intensor.model.predictor import Predictor
 from intensor.oracles.cascade import FreeBoundOracle
 from intensor.runtime.budget import Budget
-from intensor.solver.fast.engine import UNPROVABLE, FastEngine
+from intensor.solver.fast.corrective import ADMISSION_SHARE_WITHOUT_PROOF
+from intensor.solver.fast.engine import FastEngine
 from intensor.solver.loop import drive
 from intensor.solver.result import Progress
 from intensor.solver.settings import Settings
@@ -146,7 +147,7 @@ class Fold:
     ) -> Step:
         """Fit at a radius with a gap as the tolerance."""
         settings = replace(self._settings(radius), tol=gap, rtol=0.0)
-        return self._improve(settings, 0.0, UNPROVABLE * gap, budget, watch)
+        return self._improve(settings, 0.0, ADMISSION_SHARE_WITHOUT_PROOF * gap, budget, watch)
 
     def _settings(self, radius: float) -> Settings:
         signed = self.prepared.signed

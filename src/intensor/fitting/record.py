@@ -17,7 +17,7 @@ from intensor.model.model import Model
 from intensor.model.predictor import Predictor, index_counts
 from intensor.problem.reindex import Whole
 from intensor.problem.vertex import mode_slices
-from intensor.solver.condensing import spread_model, spread_result
+from intensor.solver.condensing import expand_model, expand_result
 from intensor.solver.result import Result, Status
 
 __all__ = ["Fit", "Validation", "spread_fit"]
@@ -255,10 +255,10 @@ class Fit:
 def spread_fit(fit: Fit, whole: Whole) -> Fit:
     """Return the fit of a condensed tensor as one of the whole; a remainder cannot be spread."""
     predictor = fit.predictor
-    result = spread_result(fit.result, whole)
+    result = expand_result(fit.result, whole)
     model = result.model
     if predictor.model is not fit.result.model:
-        model = spread_model(predictor.model, whole)
+        model = expand_model(predictor.model, whole)
     baseline = predictor.baseline
     if baseline is not None:
         effects = whole.spread(baseline.effects)

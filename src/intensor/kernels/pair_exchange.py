@@ -1,8 +1,8 @@
 """Exchange of weight between two vertices at a time, in Gram space.
 
-What the master does when there are many vertices: a step costs two rows of the Gram matrix,
-while the exact method pays for the square of the support with every vertex that comes or goes.
-From good weights a few hundred steps take nearly all of the gain.
+The master uses it when there are many vertices. A step costs two rows of the Gram matrix, while the
+exact method (``simplex_weights``) pays for the square of the support with every vertex that comes
+or goes. From good weights a few hundred steps take nearly all of the gain.
 """
 
 from __future__ import annotations
@@ -10,21 +10,20 @@ from __future__ import annotations
 import numpy as np
 
 from intensor._arrays import FloatArray
-from intensor.runtime.compiling import njit
+from intensor.runtime.compiling import REORDERED, njit
 
 __all__ = ["exchange"]
 
-FAST = {"reassoc", "contract"}
-"""Sums may be reordered: no bound ever sees them."""
 ZERO_VERTEX = -1
+"""Index that stands for the zero vertex, which is not stored."""
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=REORDERED)
 def exchange(
     gram: FloatArray,
     count: int,
     tolerance: float,
-    most: int,
+    max_steps: int,
     out_half_gradient: FloatArray,
     out_weights: FloatArray,
 ) -> tuple[int, float]:
@@ -38,36 +37,36 @@ def exchange(
         (>= count, >= count) Gram matrix.
     tolerance
         Stop when the half-gradients of giver and taker are this close.
-    most
-        Stop after so many steps.
+    max_steps
+        Stop after this number of steps.
     out_half_gradient, out_weights
-        (>= count,) at the start on entry, at the end on return.
+        (>= count,) half-gradient and weights, updated in place.
 
     Returns
     -------
-    Steps taken, and how far apart giver and taker are in the end.
+    The number of steps, and the last difference between the half-gradients of giver and taker.
     """
     rest = 1.0
     for i in range(count):
         rest -= out_weights[i]
     rest = max(rest, 0.0)
-    for step in range(most + 1):
+    for step in range(max_steps + 1):
         giver, taker, apart = _pair(out_half_gradient, out_weights, count, rest)
-        if apart <= tolerance or step == most:
+        if apart <= tolerance or step == max_steps:
             return step, apart
         available = rest if giver == ZERO_VERTEX else out_weights[giver]
         curvature = _curvature(gram, giver, taker)
         amount = available if curvature * available <= apart else apart / curvature
         rest = _shift(gram, count, giver, -amount, rest, out_half_gradient, out_weights)
         rest = _shift(gram, count, taker, amount, rest, out_half_gradient, out_weights)
-    return most, np.inf
+    return max_steps, np.inf
 
 
 @njit(cache=True, nogil=True)
 def _pair(
     half_gradient: FloatArray, weights: FloatArray, count: int, rest: float
 ) -> tuple[int, int, float]:
-    """Find the vertex with weight of largest half-gradient, and the vertex of least."""
+    """Return giver (largest half-gradient, with weight), taker (least) and their difference."""
     lowest, taker = 0.0, ZERO_VERTEX
     highest, giver = 0.0 if rest > 0.0 else -np.inf, ZERO_VERTEX
     for i in range(count):
@@ -89,7 +88,7 @@ def _curvature(gram: FloatArray, giver: int, taker: int) -> float:
     return float(gram[taker, taker] + gram[giver, giver] - 2.0 * gram[taker, giver])
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=REORDERED)
 def _shift(
     gram: FloatArray,
     count: int,
