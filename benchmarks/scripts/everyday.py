@@ -25,7 +25,7 @@ from benchmarks.scoring import score
 from intensor._complete import fit_options
 from intensor.datasets import flights
 from intensor.fitting import path as radii
-from intensor.fitting.entry import fit
+from intensor.fitting.fit import fit
 
 SECTIONS = ("choices", "averaging", "path", "million")
 

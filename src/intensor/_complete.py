@@ -15,11 +15,12 @@ import numpy as np
 from intensor._arrays import FloatArray
 from intensor.containers.base import Container, open_container
 from intensor.errors import DenseTooLargeError, NothingToFillWarning, SettingError
-from intensor.fitting.entry import Watch, fit
+from intensor.fitting.fit import fit
 from intensor.fitting.options import Options, check_options
 from intensor.fitting.record import Fit
 from intensor.model.predictor import UNSEEN
 from intensor.runtime.memory import require_memory
+from intensor.solver.loop import Callback
 
 __all__ = ["complete", "fit_options"]
 
@@ -38,7 +39,7 @@ def complete(
     weight: str | None = None,
     cells: str = "missing",
     unseen: str = "mean",
-    callback: Watch | None = None,
+    callback: Callback | None = None,
     **options: Any,
 ) -> tuple[Any, Fit]:
     """Fill in what is missing and return the same kind of container, with the fit.
@@ -62,7 +63,8 @@ def complete(
         For an index without a single observation: "mean" predicts the average over the observed
         indices of that mode, "error" raises.
     callback
-        Called with a word on what is being done and its ``Progress``; False ends the solve.
+        Called with a ``Progress`` after every iteration, whose ``stage`` says what is being solved;
+        returning False ends the fit with the best model so far.
     **options
         How to fit, by the names that ``TensorCompleter`` has for them: radius, transform,
         baseline, remainder, n_solutions, validation, scoring, n_radii, version, tol, rtol,
@@ -126,7 +128,7 @@ def complete(
         checked,
         sample_weight=observed.weights,
         labels=observed.labels,
-        watch=callback,
+        callback=callback,
         spent=time.perf_counter() - started,
     )
     return container.fill(_predict(found, container, unseen)), found

@@ -17,10 +17,11 @@ from intensor._arrays import AnyArray, FloatArray, IndexArray
 from intensor._complete import fit_options
 from intensor.data.labels import Labels, number_labels
 from intensor.errors import CoordinateError, EmptyDataError, NegativeValueError, SettingError
-from intensor.fitting.entry import Watch, fit
+from intensor.fitting.fit import fit
 from intensor.model.predictor import UNSEEN
 from intensor.options.checks import check_coords
 from intensor.solver.checkpoint import EVERY
+from intensor.solver.loop import Callback
 
 __all__ = ["TensorCompleter"]
 
@@ -85,7 +86,8 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         A ``distributed.Client``: folds, radii and scales of the validation are spread over its
         workers, and the cells of the last fit too where there are a million or more.
     callback
-        Called with a word on what is being done and its ``Progress``; False ends the solve.
+        Called with a ``Progress`` after every iteration, whose ``stage`` says what is being solved;
+        returning False ends the fit with the best model so far.
     checkpoint, checkpoint_every, resume
         A file to write the fit to as it goes, after how many seconds, and whether to go on from
         it if it is there (see ``solve``). A file is for one fit: searches over settings and
@@ -150,7 +152,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         exact: str = "auto",
         device: str = "cpu",
         client: Any = None,
-        callback: Watch | None = None,
+        callback: Callback | None = None,
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: float = EVERY,
         resume: bool = False,
@@ -234,7 +236,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             shape=self.shape,
             sample_weight=weights,
             labels=self._labels(cells, y),
-            watch=self.callback,
+            callback=self.callback,
             client=self.client,
         )
         self.shape_ = self.fit_.shape

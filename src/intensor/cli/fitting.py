@@ -52,11 +52,11 @@ def _mode_words(kept: list[str]) -> str:
 
 def fit_table(table: Table, options: Options, *, quiet: bool) -> Fit:
     """Fit the rows that have a value."""
-    from intensor.fitting.entry import fit  # noqa: PLC0415
+    from intensor.fitting.fit import fit  # noqa: PLC0415
     from intensor.solver.result import Status  # noqa: PLC0415
 
     coords, values, weights = table.observed()
-    with shown_progress(quiet=quiet) as watch, _terminated_politely():
+    with shown_progress(quiet=quiet) as callback, _terminated_politely():
         found = fit(
             coords,
             values,
@@ -64,7 +64,7 @@ def fit_table(table: Table, options: Options, *, quiet: bool) -> Fit:
             shape=table.shape,
             sample_weight=weights,
             labels=table.labels,
-            watch=watch,
+            callback=callback,
         )
     if not len(found.model) and found.status in (Status.INTERRUPTED, Status.STOPPED):
         say(

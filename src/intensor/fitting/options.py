@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import enum
 import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from intensor.errors import SettingError
-from intensor.fitting.metrics import METRICS
+from intensor.fitting.scoring import SCORINGS, Scoring
 from intensor.model.transform import TRANSFORMS, Transform, find_transform
 from intensor.options.checks import check_at_least, check_radius
 from intensor.oracles.cascade import exact_choices
@@ -16,10 +17,9 @@ from intensor.solver.checkpoint import EVERY, Place, check_checkpoint
 from intensor.solver.settings import Settings, check_settings
 from intensor.solver.variants import find_version
 
-__all__ = ["Options", "Scale", "check_options"]
+__all__ = ["Options", "RemainderMethod", "Scale", "check_options"]
 
 BASELINES = ("none", "additive")
-REMAINDERS = ("none", "kriging")
 AUTO = "auto"
 MOST_RADII = 200
 RTOL = 1e-4
@@ -39,6 +39,14 @@ class Scale:
         return f"{self.transform.name}, {BASELINES[self.additive]}"
 
 
+class RemainderMethod(enum.Enum):
+    """What is done with the remainder: what the boxes leave of the observed values."""
+
+    NONE = "none"
+    KRIGING = "kriging"
+    AUTO = "auto"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Options:
     """How to fit.
@@ -50,17 +58,17 @@ class Options:
     scales
         What validation may choose from; a single one is taken as it is.
     remainder
-        "none", "kriging" for what cells that are alike say of each other, or "auto" for
-        validation to say.
+        Whether cells that are alike predict the remainder of each other by kriging; with AUTO,
+        validation decides.
     n_solutions
         Models to average.
     folds, share
         Validation: so many folds, or one share of the cells held out when ``folds`` is 1; as
         often as ``splits`` sees fit when it is None.
-    metric
-        Name of the validation error.
-    most_radii
-        Longest path of radii.
+    scoring
+        The validation error.
+    n_radii
+        Most radii on a path.
     version, exact
         As in ``solve``.
     adaptive
@@ -73,12 +81,12 @@ class Options:
 
     radius: float | None
     scales: tuple[Scale, ...]
-    remainder: str
+    remainder: RemainderMethod
     n_solutions: int
     folds: int | None
     share: float
-    metric: str
-    most_radii: int
+    scoring: Scoring
+    n_radii: int
     version: int | str
     exact: str
     adaptive: bool
@@ -111,15 +119,15 @@ def check_options(
 ) -> Options:
     """Return options that are in range, or raise what is wrong with them."""
     find_version(version)
-    if not isinstance(scoring, str) or scoring not in METRICS:
-        names = ", ".join(repr(name) for name in METRICS)
+    if not isinstance(scoring, str) or scoring not in SCORINGS:
+        names = ", ".join(repr(name) for name in SCORINGS)
         raise SettingError(f"scoring is {scoring!r}; expected one of {names}")
     if exact not in exact_choices():
         names = ", ".join(repr(name) for name in exact_choices())
         raise SettingError(f"exact is {exact!r}; expected one of {names}")
     if baseline not in (*BASELINES, AUTO):
         raise SettingError(f"baseline is {baseline!r}; expected 'none', 'additive' or 'auto'")
-    if remainder not in (*REMAINDERS, AUTO):
+    if remainder not in [method.value for method in RemainderMethod]:
         raise SettingError(f"remainder is {remainder!r}; expected 'none', 'kriging' or 'auto'")
     additive = [False, True] if baseline == AUTO else [baseline == "additive"]
     if isinstance(transform, str) and transform == AUTO:
@@ -142,12 +150,12 @@ def check_options(
     return Options(
         radius=chosen,
         scales=scales,
-        remainder=remainder,
+        remainder=RemainderMethod(remainder),
         n_solutions=check_at_least("n_solutions", n_solutions, 1, integer=True),
         folds=folds,
         share=share,
-        metric=scoring,
-        most_radii=min(check_at_least("n_radii", n_radii, 1, integer=True), MOST_RADII),
+        scoring=SCORINGS[scoring],
+        n_radii=min(check_at_least("n_radii", n_radii, 1, integer=True), MOST_RADII),
         version=version,
         exact=exact,
         adaptive=adaptive,
