@@ -21,7 +21,7 @@ from intensor.errors import SolverFailedError
 from intensor.model.model import Model, build_model
 from intensor.options.checks import check_at_least, check_dense, check_positive
 from intensor.oracles.alternating import AlternatingOracle
-from intensor.oracles.cascade import NoSearch, exact_oracle
+from intensor.oracles.cascade import FreeBoundOracle, find_exact
 from intensor.oracles.contraction import PerIndexRemembered
 from intensor.oracles.mip.base import import_solver
 from intensor.oracles.mip.oracle import MipOracle
@@ -138,7 +138,7 @@ class _Columns:
 
     def generate(self, scale: float, choice: str, rtol: float, budget: Budget) -> GaugeNorm:
         """Add columns until no vertex prices out, keeping the best bounds."""
-        exact = exact_oracle(choice, self._cells)
+        exact = find_exact(choice).oracle(self._cells)
         lower, rounds = 1.0, 0
         while True:
             rounds += 1
@@ -148,7 +148,7 @@ class _Columns:
                 break
             costs = self._costs(dual)
             found = self._propose(costs, budget)
-            cheap = rounds % 10 == 0 and not isinstance(exact, MipOracle | NoSearch)
+            cheap = rounds % 10 == 0 and not isinstance(exact, MipOracle | FreeBoundOracle)
             if (cheap or not found) and not budget.spent:
                 answer = exact.minimise(costs, budget=budget)
                 # No vertex holds more than -bound of the dual, so dual / -bound is feasible.

@@ -8,14 +8,13 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from intensor.backends.select import BACKENDS, Data, on_device
-from intensor.data.observations import Observations
+from intensor.backends.select import on_device
 from intensor.errors import SettingError
-from intensor.oracles.base import Oracle
-from intensor.oracles.cascade import NoSearch, exact_oracle
+from intensor.oracles.cascade import ExactChoice, find_exact
 from intensor.runtime.budget import Budget, listen_for_interrupt
 from intensor.solver.checkpoint import EVERY, CheckpointFile, Keeper, Snapshots, check_checkpoint
 from intensor.solver.condensing import spread_result
+from intensor.solver.engine import Version
 from intensor.solver.fingerprint import fingerprint
 from intensor.solver.loop import KEEPS_NOTHING, Callback, run
 from intensor.solver.result import Result, warn_if_empty
@@ -24,9 +23,6 @@ from intensor.solver.sources import collect
 from intensor.solver.variants import find_version
 
 __all__ = ["solve"]
-
-SEARCHED = 1 << 22
-"""Cells on a device up to which they are fetched for an exact oracle."""
 
 
 def solve(
@@ -153,23 +149,23 @@ def solve(
         signed=signed,
         device=device,
     )
-    if version != "fast" and (device == "cuda" or on_device(values)):
-        raise SettingError(f'a CUDA device needs version="fast"; got version={version!r}')
+    solver, oracle = find_version(version), find_exact(exact)
     elsewhere = client is not None or isinstance(coords, (str, PathLike))
-    if version != "fast" and elsewhere:
+    if settings.device.memory_only and (not solver.anywhere or elsewhere or on_device(values)):
+        raise SettingError(
+            f'{settings.device} needs version="fast" and coords and values in memory'
+        )
+    if not solver.anywhere and (not settings.device.any_version or on_device(values)):
+        raise SettingError(f'a CUDA device needs version="fast"; got version={version!r}')
+    if not solver.anywhere and elsewhere:
         raise SettingError(
             f'data in files or on a cluster needs version="fast"; got version={version!r}'
-        )
-    if device in BACKENDS and (version != "fast" or elsewhere or on_device(values)):
-        raise SettingError(
-            f'device={device!r} needs version="fast" and coords and values in memory'
         )
     if sample_weight is not None and elsewhere:
         raise SettingError("sample_weight needs coords and values in memory, and no client")
     if on_device(values) and sample_weight is not None:
         raise SettingError("sample_weight needs values in the memory of the host")
-    recipe = find_version(version)
-    if signed and version != "fast":
+    if signed and not solver.signed:
         raise SettingError(f'signed boxes need version="fast"; got version={version!r}')
     if callback is not None and not callable(callback):
         raise SettingError(f"callback is {callback!r}; expected a function of one Progress")
@@ -185,19 +181,25 @@ def solve(
         sample_weight=sample_weight,
         memory_limit=memory_limit,
         client=client,
-        version=version,
+        version=solver,
     )
     keeper = KEEPS_NOTHING
     if file is not None:
         file.check(
-            settings=_decisive(settings, version, exact), data=fingerprint(observations, whole)
+            settings=_decisive(settings, solver, oracle), data=fingerprint(observations, whole)
         )
         keeper = _keeper(file)
     with listen_for_interrupt(budget):
         result = run(
             observations,
-            version=version,
-            exact=_oracle(exact, observations, settings, patient=recipe.patient),
+            version=solver,
+            exact=oracle.oracle(
+                observations,
+                patient=solver.patient,
+                threads=settings.threads,
+                time_limit=settings.time_limit,
+                device=settings.device,
+            ),
             settings=settings,
             budget=budget,
             callback=callback,
@@ -207,15 +209,15 @@ def solve(
     return result if whole is None else spread_result(result, whole)
 
 
-def _decisive(settings: Settings, version: int | str, exact: str) -> dict[str, Any]:
+def _decisive(settings: Settings, version: Version, exact: ExactChoice) -> dict[str, Any]:
     """Return what must not change when a run is continued."""
     return {
         "radius": float(settings.radius),
-        "version": version if isinstance(version, str) else int(version),
+        "version": version.name,
         "tol": float(settings.tol),
         "rtol": float(settings.rtol),
         "seed": int(settings.seed),
-        "exact": exact,
+        "exact": exact.name,
         "signed": settings.signed,
     }
 
@@ -226,19 +228,4 @@ def _keeper(file: CheckpointFile) -> Keeper:
         None if file.saved is None else file.saved.branch("content"),
         due=lambda: file.due,
         store=lambda tree: file.write(tree, tree["seconds"]),
-    )
-
-
-def _oracle(choice: str, observations: Data, settings: Settings, *, patient: bool) -> Oracle:
-    """Return the exact oracle; large data that is elsewhere is not fetched for "auto"."""
-    elsewhere = not isinstance(observations, Observations)
-    if elsewhere and (choice == "off" or (choice == "auto" and observations.n_cells > SEARCHED)):
-        return NoSearch(observations)
-    return exact_oracle(
-        choice,
-        observations.host(),
-        patient=patient,
-        threads=settings.threads,
-        time_limit=settings.time_limit,
-        device=settings.device,
     )

@@ -82,5 +82,5 @@ def test_fits_know_the_oracle_too(data):
 
 
 def test_what_is_not_in_the_table_is_named(data):
-    with pytest.raises(intensor.errors.SettingError, match=r"expected one of auto,.* counting"):
+    with pytest.raises(intensor.errors.SettingError, match=r"expected one of 'auto',.* 'counting'"):
         intensor.solve(data.coords, data.values, radius=1.0, exact="guessing")

@@ -14,7 +14,8 @@ def test_the_defaults_choose_a_radius_in_the_plain_scale():
     assert [scale.name for scale in options.scales] == ["none, none"]
     assert (options.folds, options.share) == (1, 0.1)
     assert (options.n_solutions, options.scoring, options.n_radii) == (1, RMSE, 20)
-    assert (options.version, options.exact, options.remainder.value) == ("fast", "auto", "none")
+    assert (options.version.name, options.exact.name) == ("fast", "auto")
+    assert options.remainder is RemainderMethod.NONE
     assert options.adaptive
     assert (options.solver.tol, options.solver.rtol) == (0.0, RTOL)
     assert (options.solver.seed, options.solver.signed) == (0, False)
@@ -39,7 +40,7 @@ def test_numbers_are_taken_as_they_are():
     assert (options.radius, options.solver.radius) == (2.5, 2.5)
     assert (options.folds, options.share) == (5, 0.2)
     assert (options.n_solutions, options.scoring, options.n_radii) == (3, MAE, 7)
-    assert (options.version, options.exact, options.adaptive) == (8, "off", False)
+    assert (options.version.name, options.exact.name, options.adaptive) == (8, "off", False)
     solver = options.solver
     assert (solver.tol, solver.rtol, solver.max_iterations) == (1e-3, 1e-5, 9)
     assert (solver.time_limit, solver.seed, solver.threads) == (4.0, 11, 2)

@@ -322,9 +322,9 @@ def test_a_closer_fit_has_the_remainder_that_was_chosen_and_goes_on_from_the_pat
         asked.append(model)
         return krige(observations, model, **arguments)
 
-    def start(engine, flags, signs, budget):
-        begun.append(len(flags))
-        start_from(engine, flags, signs, budget)
+    def start(engine, model, budget):
+        begun.append(len(model))
+        start_from(engine, model, budget)
 
     monkeypatch.setattr(fold_module, "krige", spy)
     monkeypatch.setattr(FastEngine, "start_from", start)

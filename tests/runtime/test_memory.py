@@ -9,10 +9,10 @@ import pytest
 import intensor
 from intensor import errors
 from intensor.data.observations import observe
-from intensor.oracles.cascade import Limited, NoSearch, exact_oracle
+from intensor.oracles.cascade import FreeBoundOracle, TimeLimitedOracle, find_exact
 from intensor.runtime import memory
-from intensor.runtime.memory import available_memory, fitting_bytes, require_memory, solving_bytes
-from intensor.solver.variants import VERSIONS
+from intensor.runtime.memory import available_memory, fitting_bytes, require_memory
+from intensor.solver.variants import FAST, VERSIONS
 
 NONE = "9223372036854771712"
 
@@ -131,21 +131,22 @@ def test_fits_and_completions_that_do_not_fit_are_refused():
 def test_exact_searches_that_do_not_fit_are_left_out_or_refused(short_of_memory):
     coords, values, shape = *many(500), (50, 50, 50)
     small = observe(coords % 12, values, shape=(12, 12, 12))
-    assert isinstance(exact_oracle("auto", small, patient=False), Limited)
+    assert isinstance(find_exact("auto").oracle(small, patient=False), TimeLimitedOracle)
     words = {"patient": False, "time_limit": 1e9}
     large = observe(np.c_[coords, coords[:, 0] % 9], values, shape=(*shape, 9))
-    assert isinstance(exact_oracle("auto", large, **words), NoSearch)
+    assert isinstance(find_exact("auto").oracle(large, **words), FreeBoundOracle)
     with pytest.raises(errors.MemoryLimitError, match=r"exact='branch'.*'auto'"):
-        exact_oracle("branch", large, **words)
+        find_exact("branch").oracle(large, **words)
 
 
 def test_estimates_know_the_versions():
-    sparse = solving_bytes(10**6, (100, 100, 100), version=10)
-    assert all(
-        solving_bytes(10**6, (100,) * 3, version=v) >= sparse for v in VERSIONS if v != "fast"
+    needed = {name: row.bytes_needed(10**6, (100, 100, 100)) for name, row in VERSIONS.items()}
+    assert min(size for name, size in needed.items() if name != "fast") == needed[10]
+    assert needed[8] > 1.5 * needed[10]
+    one, four = (
+        fitting_bytes(10**6, (100,) * 3, walk=FAST, solve=FAST, folds=folds) for folds in (1, 4)
     )
-    assert solving_bytes(10**6, (100,) * 3, version=8) > 1.5 * sparse
-    assert fitting_bytes(10**6, (100,) * 3, folds=4) > 2 * fitting_bytes(10**6, (100,) * 3)
+    assert four > 2 * one
 
 
 PEAK = """
@@ -209,13 +210,13 @@ def test_estimates_are_right_to_a_factor_of_two(name):
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     peak = int(ran.stdout)
     if task == "fit":
-        estimate = fitting_bytes(n, shape)
+        estimate = fitting_bytes(n, shape, walk=FAST, solve=FAST)
     else:
         cells = np.prod(np.array(shape, dtype=float))
         n_cells = int(cells * -np.expm1(-n / cells))  # that random rows hit
         collapsing = memory.collapsing_bytes(n, len(shape), copied=False)
         occurring = tuple(min(length, n_cells) for length in shape)
-        solving = solving_bytes(n_cells, occurring, version=version)
+        solving = VERSIONS[version].bytes_needed(n_cells, occurring)
         if occurring != shape:
             solving += memory.spreading_bytes(shape)
         estimate = max(collapsing, solving)

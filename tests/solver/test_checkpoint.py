@@ -14,7 +14,7 @@ import pytest
 import intensor
 from intensor.errors import CheckpointError, CheckpointWarning, FileFormatError, SettingError
 from intensor.oracles.base import Answer
-from intensor.oracles.cascade import Limited
+from intensor.oracles.cascade import TimeLimitedOracle
 from intensor.solver import checkpoint as module
 from intensor.solver.result import Status
 from intensor.storage.codec import read_tree, write_tree
@@ -183,7 +183,7 @@ def test_a_round_that_was_cut_short_is_not_kept(tmp_path, monkeypatch):
         return Answer(flags=np.zeros(18, dtype=np.uint8), value=0.0, source="none")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Limited, "minimise", too_slow)
+        patch.setattr(TimeLimitedOracle, "minimise", too_slow)
         cut = solve(checkpoint=path, time_limit=50.0)
     assert cut.status is Status.TIME_LIMIT
     assert cut.counters.exact_calls == 1

@@ -15,6 +15,7 @@ from intensor.runtime.budget import Budget
 from intensor.solver.loop import drive
 from intensor.solver.settings import Settings
 from intensor.solver.state import State
+from intensor.solver.variants import find_version
 
 PAPER = {"version": 8, "radius": 1.0, "tol": 1e-4, "rtol": 0.0}
 
@@ -195,7 +196,9 @@ class Drifted:
 
 def test_weights_that_rounding_has_pushed_above_the_radius_are_brought_back():
     cells = observe([[0, 0], [1, 1]], [5.0, 5.0])
-    result = drive(Drifted(), cells, version=2, settings=Settings(radius=3.0), budget=Budget())
+    result = drive(
+        Drifted(), cells, version=find_version(2), settings=Settings(radius=3.0), budget=Budget()
+    )
     assert result.status is Status.STALLED
     assert result.model.weights.sum() <= 3.0 * (1.0 + 1e-15)
     assert result.objective == pytest.approx((2.0**2 + 2.9**2) / 2.0, rel=1e-11)

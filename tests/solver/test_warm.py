@@ -8,12 +8,13 @@ import pytest
 import intensor
 import zoo
 from intensor.data.observations import observe
-from intensor.oracles.cascade import exact_oracle
+from intensor.oracles.cascade import find_exact
 from intensor.runtime.budget import Budget
 from intensor.solver.fast.engine import FastEngine
 from intensor.solver.loop import drive, run
 from intensor.solver.result import Status
 from intensor.solver.settings import Settings
+from intensor.solver.variants import FAST, find_version
 
 DATA = zoo.noisy((5, 4, 4), 70, rep=4)
 
@@ -24,7 +25,7 @@ def cells(*, signed=False):
 
 
 def oracle(observations, exact="auto"):
-    return exact_oracle(exact, observations, patient=False)
+    return find_exact(exact).oracle(observations, patient=False)
 
 
 def settings(radius, *, signed=False, tol=1e-8, **changes):
@@ -35,7 +36,7 @@ def fresh(radius, *, signed=False, start=None, version="fast", exact="auto", **c
     observations = cells(signed=signed)
     return run(
         observations,
-        version=version,
+        version=find_version(version),
         exact=oracle(observations, exact),
         settings=settings(radius, signed=signed, **changes),
         budget=Budget(),
@@ -104,7 +105,7 @@ def test_a_rescaled_engine_reaches_what_a_fresh_one_reaches(radii, signed, exact
                 engine.rescale(here)
                 assert engine.state.iterations == 0
                 assert engine.state.witness is None
-            result = drive(engine, observations, version="fast", settings=here, budget=Budget())
+            result = drive(engine, observations, version=FAST, settings=here, budget=Budget())
             cold = fresh(radius, signed=signed)
             assert cold.status is Status.OPTIMAL
             assert result.objective == pytest.approx(cold.objective, abs=1e-6)
@@ -124,7 +125,7 @@ def test_the_tensor_stays_when_the_radius_grows(factor):
     engine = FastEngine(observations, exact=oracle(observations, "off"), settings=settings(0.4))
     with contextlib.closing(engine):
         here = settings(0.4)
-        before = drive(engine, observations, version="fast", settings=here, budget=Budget())
+        before = drive(engine, observations, version=FAST, settings=here, budget=Budget())
         engine.rescale(settings(factor * 0.4))
         flags, weights = engine.vertices()
         model = before.model
@@ -139,7 +140,7 @@ def test_the_tensor_shrinks_along_with_the_radius():
     engine = FastEngine(observations, exact=oracle(observations, "off"), settings=settings(0.8))
     with contextlib.closing(engine):
         here = settings(0.8)
-        before = drive(engine, observations, version="fast", settings=here, budget=Budget())
+        before = drive(engine, observations, version=FAST, settings=here, budget=Budget())
         engine.rescale(settings(0.2))
         _, weights = engine.vertices()
         assert 0.2 * weights.sum() == pytest.approx(0.25 * before.model.weights.sum(), rel=1e-12)
@@ -153,8 +154,8 @@ def test_the_tolerance_is_that_of_the_new_settings():
     engine = FastEngine(observations, exact=oracle(observations), settings=settings(0.4, tol=1e-2))
     with contextlib.closing(engine):
         rough = settings(0.4, tol=1e-2)
-        drive(engine, observations, version="fast", settings=rough, budget=Budget())
+        drive(engine, observations, version=FAST, settings=rough, budget=Budget())
         fine = settings(0.5, tol=1e-8)
         engine.rescale(fine)
-        result = drive(engine, observations, version="fast", settings=fine, budget=Budget())
+        result = drive(engine, observations, version=FAST, settings=fine, budget=Budget())
         assert result.gap <= 1e-8

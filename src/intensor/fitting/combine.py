@@ -29,12 +29,12 @@ from intensor.model.model import Model, build_model, shrunk
 from intensor.model.remainder import Remainder
 from intensor.options.checks import warn_above_radius
 from intensor.oracles.base import Oracle
-from intensor.oracles.cascade import exact_oracle
 from intensor.runtime.budget import Budget
 from intensor.solver.loop import mean_squared_error, run
 from intensor.solver.result import Counters, Result, Seconds, Status
 from intensor.solver.settings import Settings
 from intensor.solver.snapshot import capture_result, restore_result
+from intensor.solver.variants import FAST
 
 __all__ = [
     "Choice",
@@ -162,12 +162,12 @@ def solve_seeds(
             results.append(restore_result(saved.branch("result"), data.shape))
             continue
         short = walked is not None and share < SCRATCH_RATIO * walked.seconds_per_fold
-        go_on = late or ((warm or short) and seed == 0 and options.version == "fast")
+        go_on = late or ((warm or short) and seed == 0 and options.version.warm_start)
         start = walked.models[0] if walked is not None and go_on and saved is None else None
         before = saved.branch("run").finite("seconds") if saved is not None else 0.0
         result = run(
             data,
-            version="fast" if start is not None else options.version,
+            version=FAST if start is not None else options.version,
             exact=exact,
             start=start,
             settings=replace(settings, seed=settings.seed + seed),
@@ -185,7 +185,7 @@ def _place_cells(session: Session, observations: Observations) -> Data:
     """Return the cells where they are summed over: here, or on the workers of a cluster."""
     many = observations.n_cells >= session.effort.distributed_cells
     counted = observations.shares is None
-    if session.client is None or not (many and counted and session.options.version == "fast"):
+    if session.client is None or not (many and counted and session.options.version.anywhere):
         return observations
     from intensor.backends.sharded.distributed import (  # noqa: PLC0415  (imports distributed)
         spread_cells,
@@ -195,10 +195,9 @@ def _place_cells(session: Session, observations: Observations) -> Data:
 
 
 def _exact_oracle(options: Options, observations: Observations) -> Oracle:
-    return exact_oracle(
-        options.exact,
+    return options.exact.oracle(
         observations,
-        patient=options.version != "fast",
+        patient=options.version.patient,
         threads=options.solver.threads,
         time_limit=options.solver.time_limit,
         device=options.solver.device,

@@ -31,6 +31,7 @@ from intensor.runtime.budget import Budget, listen_for_interrupt
 from intensor.runtime.memory import fitting_bytes, require_memory, spreading_bytes
 from intensor.solver.loop import Callback
 from intensor.solver.result import warn_if_empty
+from intensor.solver.variants import FAST
 
 __all__ = ["fit"]
 
@@ -125,10 +126,10 @@ def _check_samples(
 
 def _require_memory(n: int, lengths: Shape, options: Options, *, condensing: bool) -> None:
     """Refuse a fit that would need more memory than there is."""
-    needed = fitting_bytes(n, lengths, version=options.version)
+    occurring = tuple(min(length, n) for length in lengths) if condensing else lengths
+    needed = fitting_bytes(n, occurring, walk=FAST, solve=options.version)
     if condensing:
-        most = tuple(min(length, n) for length in lengths)
-        needed = fitting_bytes(n, most, version=options.version) + 2 * spreading_bytes(lengths)
+        needed += 2 * spreading_bytes(lengths)
     require_memory(
         needed,
         f"a fit of {n} observations in a tensor of {sum(lengths)} indices",

@@ -18,13 +18,14 @@ from intensor.fitting.samples import sample
 from intensor.model.model import Model
 from intensor.model.predictor import Predictor
 from intensor.model.remainder import Remainder
-from intensor.oracles.cascade import NoSearch
+from intensor.oracles.cascade import FreeBoundOracle
 from intensor.runtime.budget import Budget
 from intensor.solver.fast.engine import UNPROVABLE, FastEngine
 from intensor.solver.loop import drive
 from intensor.solver.result import Progress
 from intensor.solver.settings import Settings
 from intensor.solver.snapshot import capture_model, capture_trace, restore_model, restore_trace
+from intensor.solver.variants import FAST
 from intensor.storage.codec import Branch, Tree
 
 __all__ = ["Callback", "Fold", "FoldSpec", "Request", "Step", "capture_step", "restore_step"]
@@ -200,7 +201,7 @@ class Fold:
             return callback(progress) and not enough
 
         result = drive(
-            engine, observations, version="fast", settings=settings, budget=budget, callback=go_on
+            engine, observations, version=FAST, settings=settings, budget=budget, callback=go_on
         )
         return self._measured(result.model, result.objective, last, budget)
 
@@ -242,14 +243,13 @@ class Fold:
             self._engine.rescale(settings)
             return self._engine
         self._engine = self._new_engine(settings)
-        start = self._spec.start
-        if start is not None:
-            self._engine.start_from(start.vertices.flags(), np.sign(start.weights), budget)
+        if self._spec.start is not None:
+            self._engine.start_from(self._spec.start, budget)
         return self._engine
 
     def _new_engine(self, settings: Settings) -> FastEngine:
         observations = self._boxed.observations
-        return FastEngine(observations, exact=NoSearch(observations), settings=settings)
+        return FastEngine(observations, exact=FreeBoundOracle(observations), settings=settings)
 
     def _krige(self, model: Model, budget: Budget) -> Remainder | None:
         solver = self._spec.options.solver

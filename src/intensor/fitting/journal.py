@@ -178,11 +178,11 @@ def _decisive(options: Options) -> Tree:
         "share": float(options.share),
         "scoring": options.scoring.name,
         "n_radii": int(options.n_radii),
-        "version": options.version if isinstance(options.version, str) else int(options.version),
+        "version": options.version.name,
         "tol": float(options.solver.tol),
         "rtol": "auto" if options.adaptive else float(options.solver.rtol),
         "seed": int(options.solver.seed),
-        "exact": options.exact,
+        "exact": options.exact.name,
     }
 
 

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from intensor.backends.select import find_device
 from intensor.errors import SettingError
 from intensor.fitting.scoring import SCORINGS, Scoring
 from intensor.model.transform import TRANSFORMS, Transform, find_transform
 from intensor.options.checks import check_at_least, check_radius
-from intensor.oracles.cascade import exact_choices
+from intensor.oracles.cascade import ExactChoice, find_exact
 from intensor.solver.checkpoint import EVERY, Place, check_checkpoint
+from intensor.solver.engine import Version
 from intensor.solver.settings import Settings, check_settings
 from intensor.solver.variants import find_version
 
@@ -87,8 +89,8 @@ class Options:
     share: float
     scoring: Scoring
     n_radii: int
-    version: int | str
-    exact: str
+    version: Version
+    exact: ExactChoice
     adaptive: bool
     solver: Settings
     checkpoint: Place | None = None
@@ -118,13 +120,10 @@ def check_options(
     resume: bool = False,
 ) -> Options:
     """Return options that are in range, or raise what is wrong with them."""
-    find_version(version)
+    solver = find_version(version)
     if not isinstance(scoring, str) or scoring not in SCORINGS:
         names = ", ".join(repr(name) for name in SCORINGS)
         raise SettingError(f"scoring is {scoring!r}; expected one of {names}")
-    if exact not in exact_choices():
-        names = ", ".join(repr(name) for name in exact_choices())
-        raise SettingError(f"exact is {exact!r}; expected one of {names}")
     if baseline not in (*BASELINES, AUTO):
         raise SettingError(f"baseline is {baseline!r}; expected 'none', 'additive' or 'auto'")
     if remainder not in [method.value for method in RemainderMethod]:
@@ -137,11 +136,11 @@ def check_options(
     scales = tuple(
         Scale(transform=one, additive=effects) for one in transforms for effects in additive
     )
-    if any(additive) and version != "fast":
+    if any(additive) and not solver.signed:
         raise SettingError(f'an additive baseline needs version="fast"; got {version!r}')
-    if device not in ("cpu", "auto") and version != "fast":
-        kind = "a CUDA device" if device == "cuda" else f"device={device!r}"
-        raise SettingError(f'{kind} needs version="fast"; got {version!r}')
+    where = find_device(device)
+    if not (where.any_version or solver.anywhere):
+        raise SettingError(f'{where} needs version="fast"; got {version!r}')
     adaptive = isinstance(rtol, str) and rtol == AUTO
     if isinstance(rtol, str) and not adaptive:
         raise SettingError(f"rtol is {rtol!r}; expected a number >= 0 or 'auto'")
@@ -156,8 +155,8 @@ def check_options(
         share=share,
         scoring=SCORINGS[scoring],
         n_radii=min(check_at_least("n_radii", n_radii, 1, integer=True), MOST_RADII),
-        version=version,
-        exact=exact,
+        version=solver,
+        exact=find_exact(exact),
         adaptive=adaptive,
         solver=check_settings(
             radius=1.0 if chosen is None else chosen,

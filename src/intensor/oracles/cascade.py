@@ -8,12 +8,14 @@ programming, which takes as long as it takes, or nothing.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from intensor._arrays import FlagArray, FloatArray
-from intensor.backends.select import Data, has_device
+from intensor.backends.select import CPU, Data, Device
 from intensor.data.observations import Observations
 from intensor.errors import MemoryLimitError, SettingError
 from intensor.oracles.base import Answer, Goal, Oracle
@@ -28,19 +30,27 @@ from intensor.oracles.trivial import sum_of_negative, trivial_answer
 from intensor.runtime.budget import Budget
 from intensor.runtime.memory import require_memory
 
-__all__ = ["EXACT_CHOICES", "ORACLES", "Limited", "NoSearch", "exact_choices", "exact_oracle"]
+__all__ = [
+    "EXACT_CHOICES",
+    "ORACLES",
+    "ExactChoice",
+    "FreeBoundOracle",
+    "TimeLimitedOracle",
+    "exact_choices",
+    "find_exact",
+]
 
-OWN_CHOICES = ("enumeration", "branch")
-EXACT_CHOICES = ("auto", *OWN_CHOICES, "highs", "scip", "gurobi", "off")
 ORACLES: dict[str, Callable[[Observations], Oracle]] = {}
-"""Exact oracles from outside by name: what makes one for the observations of a solve."""
-PATIENCE = 60.0
-"""Seconds that "auto" lets a call be expected to take when the solve has no time limit."""
-ALLOWANCE = 10.0
-"""How many times the expected time "auto" lets a call take, with as many seconds on top."""
+"""Exact oracles from outside, by name: each makes an oracle for the observations of a solve."""
+MAX_EXPECTED_SECONDS = 60.0
+"""Seconds that one call may be expected to take under "auto" when the solve has no time limit."""
+OVERRUN_FACTOR = 10.0
+"""Under "auto" a call is cut off after this factor times (1 + its expected seconds)."""
+MAX_CELLS_TO_FETCH = 1 << 22
+"""Most cells that "auto" fetches into memory for an exact oracle."""
 
 
-class NoSearch:
+class FreeBoundOracle:
     """Answers costs of one sign; for others it offers the zero vertex and the free bound.
 
     The bound, the sum of the negative costs, is proven and weak.
@@ -65,7 +75,7 @@ class NoSearch:
         return Answer(flags=nothing, value=0.0, bound=sum_of_negative(costs), source="free")
 
 
-class Limited:
+class TimeLimitedOracle:
     """Gives every call of an oracle at most some seconds; its bound is then what it has by then.
 
     Parameters
@@ -93,80 +103,185 @@ class Limited:
         return self._oracle.minimise(costs, goal=goal, incumbent=incumbent, budget=shorter)
 
 
+@dataclass(frozen=True, slots=True)
+class ExactChoice(ABC):
+    """Which exact oracle a solve asks.
+
+    Attributes
+    ----------
+    name
+        The value of the option ``exact``.
+    """
+
+    name: str
+
+    @abstractmethod
+    def oracle(
+        self,
+        data: Data,
+        *,
+        patient: bool = True,
+        threads: int | None = None,
+        time_limit: float | None = None,
+        device: Device = CPU,
+    ) -> Oracle:
+        """Return the oracle for the cells of a solve.
+
+        Parameters
+        ----------
+        patient
+            Whether "auto" may fall back on integer programming, which can take forever. If not,
+            it does without a search where its own oracles would take too long.
+        threads
+            Most threads of the oracles that use several.
+        time_limit
+            Seconds of the solve, which "auto" takes into account.
+        device
+            Enumerates on a CUDA device if it may use one and that is faster.
+        """
+
+
+class AutomaticChoice(ExactChoice):
+    """The faster of enumeration and branch and bound, if it is expected to end in time."""
+
+    __slots__ = ()
+
+    def oracle(
+        self,
+        data: Data,
+        *,
+        patient: bool = True,
+        threads: int | None = None,
+        time_limit: float | None = None,
+        device: Device = CPU,
+    ) -> Oracle:
+        """Choose by the expected seconds; large data that is not in memory is not fetched."""
+        if not isinstance(data, Observations) and data.n_cells > MAX_CELLS_TO_FETCH:
+            return FreeBoundOracle(data)
+        limit = MAX_EXPECTED_SECONDS if time_limit is None else time_limit
+        observations = data.host()
+        searches = [search(observations, threads, device) for search in SEARCHES.values()]
+        fastest = min(searches, key=DecomposedOracle.expected_seconds)
+        seconds = fastest.expected_seconds()
+        if seconds <= limit and _fits(fastest):
+            return TimeLimitedOracle(fastest, OVERRUN_FACTOR * (1.0 + seconds))
+        return (MIP_FALLBACK if patient else NO_SEARCH).oracle(observations)
+
+
+class SearchChoice(ExactChoice):
+    """One of the searches that need no solver, however long it takes."""
+
+    __slots__ = ()
+
+    def oracle(
+        self,
+        data: Data,
+        *,
+        patient: bool = True,
+        threads: int | None = None,
+        time_limit: float | None = None,
+        device: Device = CPU,
+    ) -> Oracle:
+        """Return the search, or raise when the tensor is too large for it."""
+        search = SEARCHES[self.name](data.host(), threads, device)
+        if not math.isfinite(search.expected_seconds()):
+            raise SettingError(
+                f"exact={self.name!r} cannot search a tensor of shape {data.shape}; "
+                "use exact='auto'"
+            )
+        require_memory(
+            search.expected_bytes(),
+            f"exact={self.name!r} for a tensor of shape {data.shape}",
+            advice="use exact='auto', which does without where it must, or exact='off'",
+        )
+        return search
+
+
+class MipChoice(ExactChoice):
+    """An integer programming solver."""
+
+    __slots__ = ()
+
+    def oracle(self, data: Data, **_: object) -> Oracle:
+        """Return the oracle around the solver, or raise when the solver is not installed."""
+        return MipOracle(data.host(), mip_solver(self.name))
+
+
+class NoSearchChoice(ExactChoice):
+    """No search: the bound is the free one."""
+
+    __slots__ = ()
+
+    def oracle(self, data: Data, **_: object) -> Oracle:
+        """Return the oracle of the free bound; cells stay where they are."""
+        return FreeBoundOracle(data)
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredChoice(ExactChoice):
+    """An oracle from outside (``ORACLES``)."""
+
+    make: Callable[[Observations], Oracle]
+
+    def oracle(self, data: Data, **_: object) -> Oracle:
+        """Return the oracle from outside."""
+        return self.make(data.host())
+
+
+NO_SEARCH, MIP_FALLBACK = NoSearchChoice("off"), MipChoice("highs")
+EXACT_CHOICES: dict[str, ExactChoice] = {
+    choice.name: choice
+    for choice in (
+        AutomaticChoice("auto"),
+        SearchChoice("enumeration"),
+        SearchChoice("branch"),
+        MIP_FALLBACK,
+        MipChoice("scip"),
+        MipChoice("gurobi"),
+        NO_SEARCH,
+    )
+}
+"""The exact oracles that the package brings, by name."""
+
+
 def exact_choices() -> tuple[str, ...]:
-    """Return the names that ``exact_oracle`` knows, those of ``ORACLES`` last."""
+    """Return the names of all exact oracles, those of ``ORACLES`` last."""
     return (*EXACT_CHOICES, *ORACLES)
 
 
-def _fits(oracle: DecomposedOracle) -> bool:
-    """Whether there is memory for the tables of a search."""
+def find_exact(name: object) -> ExactChoice:
+    """Return the exact oracle of a name, or raise a SettingError that lists the names."""
+    if not isinstance(name, str) or name not in exact_choices():
+        expected = ", ".join(repr(known) for known in exact_choices())
+        raise SettingError(f"exact is {name!r}; expected one of {expected}")
+    return EXACT_CHOICES[name] if name in EXACT_CHOICES else RegisteredChoice(name, ORACLES[name])
+
+
+def _fits(search: DecomposedOracle) -> bool:
+    """Say whether there is memory for the tables of a search."""
     try:
-        require_memory(oracle.expected_bytes(), "an exact search", advice="")
+        require_memory(search.expected_bytes(), "an exact search", advice="")
     except MemoryLimitError:
         return False
     return True
 
 
-def exact_oracle(
-    choice: str,
-    observations: Observations,
-    *,
-    patient: bool = True,
-    threads: int | None = None,
-    time_limit: float | None = None,
-    device: str = "cpu",
-) -> Oracle:
-    """Return the oracle behind a name of ``exact_choices``.
-
-    Parameters
-    ----------
-    patient
-        Whether "auto" may fall back on integer programming, which can take forever; if not,
-        it does without a search where its own oracles would take too long.
-    threads
-        For the oracles that use them.
-    time_limit
-        Seconds of the whole solve, which "auto" takes into account.
-    device
-        "cuda" or "auto" to enumerate on a CUDA device where that is faster.
-    """
-    if choice == "auto":
-        patience = PATIENCE if time_limit is None else time_limit
-        own = [_own(name, observations, threads, device) for name in OWN_CHOICES]
-        seconds, which = min((oracle.expected_seconds(), i) for i, oracle in enumerate(own))
-        if seconds <= patience and _fits(own[which]):
-            return Limited(own[which], ALLOWANCE * (1.0 + seconds))
-        choice = "highs" if patient else "off"
-    if choice in OWN_CHOICES:
-        oracle = _own(choice, observations, threads, device)
-        if not math.isfinite(oracle.expected_seconds()):
-            raise SettingError(
-                f"exact={choice!r} cannot search a tensor of shape {observations.shape}; "
-                "use exact='auto'"
-            )
-        require_memory(
-            oracle.expected_bytes(),
-            f"exact={choice!r} for a tensor of shape {observations.shape}",
-            advice="use exact='auto', which does without where it must, or exact='off'",
-        )
-        return oracle
-    if choice == "off":
-        return NoSearch(observations)
-    if choice in EXACT_CHOICES:
-        return MipOracle(observations, mip_solver(choice))
-    if choice in exact_choices():
-        return ORACLES[choice](observations)
-    raise SettingError(f"exact is {choice!r}; expected one of {', '.join(exact_choices())}")
-
-
-def _own(
-    name: str, observations: Observations, threads: int | None, device: str
+def _enumeration(
+    observations: Observations, threads: int | None, device: Device
 ) -> DecomposedOracle:
-    """Return one of the oracles that need no solver; an enumeration where it is faster."""
-    if name == "branch":
-        return BranchOracle(observations, threads=threads)
-    oracle: DecomposedOracle = EnumerationOracle(observations, threads=threads)
-    if oracle.expected_seconds() < LEAST_DEVICE_SECONDS or not has_device(device):
+    """Return the enumeration that is expected to be faster: on the host or on a CUDA device."""
+    oracle = EnumerationOracle(observations, threads=threads)
+    if oracle.expected_seconds() < LEAST_DEVICE_SECONDS or not device.has_cuda():
         return oracle
-    there = DeviceEnumerationOracle(observations, threads=threads)
-    return min(oracle, there, key=DecomposedOracle.expected_seconds)
+    on_cuda = DeviceEnumerationOracle(observations, threads=threads)
+    return min(oracle, on_cuda, key=DecomposedOracle.expected_seconds)
+
+
+def _branch_and_bound(
+    observations: Observations, threads: int | None, device: Device
+) -> DecomposedOracle:
+    return BranchOracle(observations, threads=threads)
+
+
+SEARCHES = {"enumeration": _enumeration, "branch": _branch_and_bound}
+"""The searches that need no solver, by name."""

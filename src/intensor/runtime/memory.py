@@ -1,8 +1,8 @@
 """Memory: how much there is, how much a task would take, and the refusal when it would not fit.
 
 Estimates count what is allocated beside the arrays that the caller holds already. They are meant
-to be right to within a factor of two; what they rest on is that a solve of the fast version holds
-64 boxes, and every further 64 of them take ``8 * n_cells + 72 * sum(shape)`` bytes more.
+to be right to within a factor of two. What a solve takes beside its cells is known to its version
+(``Version.bytes_needed``).
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from pathlib import Path
+from typing import Protocol
 
 from intensor._arrays import Shape
 from intensor.errors import IntensorError, MemoryLimitError
 
 __all__ = [
     "available_memory",
+    "cell_bytes",
     "collapsing_bytes",
     "fitting_bytes",
     "require_memory",
-    "solving_bytes",
     "spreading_bytes",
 ]
 
@@ -27,10 +28,6 @@ UNLIMITED = 1 << 60
 """A limit of a control group from here on is none."""
 NEGLIGIBLE = 1 << 26
 """Bytes below which nobody is asked whether they are there."""
-DENSE_ROWS = 16
-"""Vertices over the cells that versions 0-10 have room for at first."""
-DENSE_VERSIONS = frozenset({0, 1, 3, 5, 7, 8})
-"""Versions that hold vertices as dense rows over the cells."""
 
 
 def available_memory(root: Path = Path("/")) -> int | None:
@@ -93,21 +90,19 @@ def collapsing_bytes(n: int, n_modes: int, *, copied: bool = True) -> int:
     return n * (44 + 2 * n_modes + (8 * n_modes + 8 if copied else 0))
 
 
-def solving_bytes(n_cells: int, shape: Shape, *, version: int | str = "fast") -> int:
-    """Return what a solve takes that holds so many distinct cells.
+class Solver(Protocol):
+    """Anything that knows how much memory its solves take."""
 
-    Examples
-    --------
-    >>> solving_bytes(10**6, (100, 100, 100)) < 100e6 < solving_bytes(10**6, (10**6, 100))
-    True
-    """
-    indices, longest = sum(shape), max(shape)
+    def bytes_needed(self, n_cells: int, shape: Shape) -> int:
+        """Return how many bytes a solve of so many distinct cells takes."""
+        ...
+
+
+def cell_bytes(n_cells: int, shape: Shape) -> int:
+    """Return how many bytes the cells of a solve take, whatever its version."""
+    indices = sum(shape)
     position = 1 if indices < 1 << 8 else 2 if indices < 1 << 16 else 4
-    cells = n_cells * (len(shape) * 2 * position + 64)
-    if version == "fast":
-        return cells + 8 * n_cells + 512 * longest + (72 + 3 * 64 + 48) * indices
-    rows = 8 * DENSE_ROWS if version in DENSE_VERSIONS else 16
-    return cells + n_cells * (rows + 8 * len(shape)) + 64 * indices
+    return n_cells * (len(shape) * 2 * position + 64)
 
 
 def spreading_bytes(shape: Shape) -> int:
@@ -115,14 +110,21 @@ def spreading_bytes(shape: Shape) -> int:
     return 2 * 8 * sum(shape)
 
 
-def fitting_bytes(n: int, shape: Shape, *, folds: int = 1, version: int | str = "fast") -> int:
-    """Return what a fit of n observations takes that is validated on so many folds at a time."""
+def fitting_bytes(n: int, shape: Shape, *, walk: Solver, solve: Solver, folds: int = 1) -> int:
+    """Return how many bytes a fit of n observations takes.
+
+    Parameters
+    ----------
+    walk, solve
+        The versions of the solver that walk up the radii and make the last fit.
+    folds
+        Folds that are validated at the same time.
+    """
     n_cells = min(n, math.prod(shape))
     samples = n * (8 * len(shape) + 24)
-    parts = (samples + solving_bytes(n_cells, shape)) * folds
+    parts = (samples + walk.bytes_needed(n_cells, shape)) * folds
     return samples + max(
-        parts + collapsing_bytes(n, len(shape), copied=False),
-        solving_bytes(n_cells, shape, version=version),
+        parts + collapsing_bytes(n, len(shape), copied=False), solve.bytes_needed(n_cells, shape)
     )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from intensor._arrays import FlagArray, FloatArray
+from intensor._arrays import FlagArray, FloatArray, Shape
 from intensor.backends.select import Data
+from intensor.model.model import Model
 from intensor.oracles.base import Oracle
 from intensor.runtime.budget import Budget
 from intensor.solver.settings import Settings
@@ -40,6 +43,13 @@ class Engine(Protocol):
         """Return the (k, sum(shape)) active vertices and their weights, which sum to at most 1."""
         ...
 
+    def start_from(self, model: Model, budget: Budget) -> None:
+        """Begin with the vertices of a model and the best weights for these observations.
+
+        Engines of versions without ``warm_start`` do nothing.
+        """
+        ...
+
     def capture(self) -> Tree:
         """Return a copy of all that the next steps depend on, but for the cells."""
         ...
@@ -68,25 +78,37 @@ class Engine(Protocol):
         ...
 
 
-class Version(Protocol):
-    """A row of the table of versions: makes the engine of a solve."""
+@dataclass(frozen=True, slots=True)
+class Version(ABC):
+    """A version of the solver: it makes the engine of a solve and says what the engine can do.
 
-    @property
-    def aim(self) -> float:
-        """Share of the tolerance at which to stop: below 1, results are well within it."""
-        ...
+    Attributes
+    ----------
+    name
+        The value of the option ``version``; ``find_version`` fills it in.
+    tolerance_share
+        Share of the tolerance at which to stop: below 1, results are well within it.
+    patient
+        Whether the exact oracle may be a solver that can take forever.
+    warm_start
+        Whether engines can begin with the vertices of a model.
+    signed
+        Whether boxes may have negative weights.
+    anywhere
+        Whether cells may stay on a device, in files or on a cluster.
+    """
 
-    @property
-    def patient(self) -> bool:
-        """Whether the exact oracle may be a solver that can take forever."""
-        ...
+    name: int | str = field(default="", kw_only=True)
+    tolerance_share: float = field(default=0.999999, kw_only=True)  # the last bits may be rounding
+    patient: bool = field(default=True, kw_only=True)
+    warm_start: bool = field(default=False, kw_only=True)
+    signed: bool = field(default=False, kw_only=True)
+    anywhere: bool = field(default=False, kw_only=True)
 
-    def engine(
-        self,
-        observations: Data,
-        *,
-        exact: Oracle,
-        settings: Settings,
-    ) -> Engine:
+    @abstractmethod
+    def engine(self, observations: Data, *, exact: Oracle, settings: Settings) -> Engine:
         """Return an engine at its starting point."""
-        ...
+
+    @abstractmethod
+    def bytes_needed(self, n_cells: int, shape: Shape) -> int:
+        """Return how many bytes a solve of so many distinct cells takes."""

@@ -16,12 +16,10 @@ from intensor.oracles.base import Oracle
 from intensor.runtime.budget import Budget
 from intensor.runtime.threads import Workers
 from intensor.solver.checkpoint import Keeper
-from intensor.solver.engine import Engine
-from intensor.solver.fast.engine import FastEngine
+from intensor.solver.engine import Engine, Version
 from intensor.solver.result import Counters, Progress, Result, Seconds, Status
 from intensor.solver.settings import Settings
 from intensor.solver.termination import stop_reason
-from intensor.solver.variants import find_version
 
 __all__ = ["Callback", "drive", "mean_squared_error", "run"]
 
@@ -33,7 +31,7 @@ KEEPS_NOTHING = Keeper()
 def run(
     observations: Data,
     *,
-    version: int | str,
+    version: Version,
     exact: Oracle,
     settings: Settings,
     budget: Budget,
@@ -51,10 +49,10 @@ def run(
     keeper
         Told of every round; it may put the engine where a run that was killed had come to.
     """
-    engine = find_version(version).engine(observations, exact=exact, settings=settings)
+    engine = version.engine(observations, exact=exact, settings=settings)
     with contextlib.closing(engine), contextlib.closing(keeper):
-        if start is not None and not keeper.resumes and isinstance(engine, FastEngine):
-            engine.start_from(start.vertices.flags(), np.sign(start.weights), budget)
+        if start is not None and not keeper.resumes:
+            engine.start_from(start, budget)
         return drive(
             engine,
             observations,
@@ -70,7 +68,7 @@ def drive(
     engine: Engine,
     observations: Data,
     *,
-    version: int | str,
+    version: Version,
     settings: Settings,
     budget: Budget,
     callback: Callback | None = None,
@@ -81,7 +79,7 @@ def drive(
     state = engine.state
     tolerance = settings.tolerance(observations.mean_square)
     scale = settings.radius**2
-    target = find_version(version).aim * tolerance / scale
+    target = version.tolerance_share * tolerance / scale
 
     status = stop_reason(state, settings, target, budget)
     while status is None:
@@ -123,7 +121,7 @@ def drive(
         else _as_model(witness.flags, witness.weights, observations, settings),
         bound_source="within-cell variance" if witness is None else witness.source,
         tolerance=tolerance,
-        version=version,
+        version=version.name,
         trace=tuple(trace),
         counters=Counters(
             iterations=state.iterations,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-from intensor.backends.select import devices
-from intensor.errors import SettingError
+from intensor.backends.select import CPU, Device, find_device
 from intensor.options.checks import check_at_least, check_positive, check_radius
 
 __all__ = ["Settings", "check_settings"]
@@ -31,7 +30,7 @@ class Settings:
     signed
         Whether boxes may count negatively: the polytope is then symmetric.
     device
-        Where sums over cells are taken: "cpu", "cuda", or "auto" for what is expected to be faster.
+        Where sums over cells are taken.
     """
 
     radius: float
@@ -42,7 +41,7 @@ class Settings:
     seed: int = 0
     threads: int | None = None
     signed: bool = False
-    device: str = "cpu"
+    device: Device = CPU
 
     def tolerance(self, mean_square: float) -> float:
         """Return the gap to reach, given the mean square of the values; it is always finite."""
@@ -59,12 +58,9 @@ def check_settings(
     seed: object,
     threads: object,
     signed: bool = False,
-    device: str = "cpu",
+    device: object = "cpu",
 ) -> Settings:
     """Return settings that are in range, or raise what is wrong with them."""
-    if device not in devices():
-        names = ", ".join(repr(name) for name in devices())
-        raise SettingError(f"device is {device!r}; expected one of {names}")
     return Settings(
         radius=check_radius(radius),
         tol=check_at_least("tol", tol, 0.0),
@@ -76,5 +72,5 @@ def check_settings(
         seed=check_at_least("seed", seed, 0, integer=True),
         threads=None if threads is None else check_at_least("threads", threads, 1, integer=True),
         signed=bool(signed),
-        device=device,
+        device=find_device(device),
     )

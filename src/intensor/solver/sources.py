@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor._arrays import Shape
-from intensor.backends.select import Data, on_device, wants_device
+from intensor.backends.select import Data, Device, on_device
 from intensor.backends.sharded.cells import ShardedObservations
 from intensor.data.observations import observe
 from intensor.errors import CoordinateError, SettingError
@@ -25,9 +25,10 @@ from intensor.options.checks import (
     warn_largest_above_radius,
 )
 from intensor.problem.reindex import Whole
-from intensor.runtime.memory import collapsing_bytes, require_memory, solving_bytes, spreading_bytes
+from intensor.runtime.memory import collapsing_bytes, require_memory, spreading_bytes
 from intensor.runtime.threads import Workers
 from intensor.solver.condensing import condense
+from intensor.solver.engine import Version
 from intensor.solver.settings import Settings
 
 __all__ = ["collect"]
@@ -50,7 +51,7 @@ def collect(
     sample_weight: ArrayLike | None,
     memory_limit: int | str | None,
     client: Any,
-    version: int | str = "fast",
+    version: Version,
 ) -> tuple[Data, Whole | None]:
     """Collapse observations into cells where they are; warn of values above the radius.
 
@@ -68,9 +69,7 @@ def collect(
         return spread, None
     data: Data
     whole: Whole | None = None
-    if on_device(values) or (
-        sample_weight is None and wants_device(settings.device, _count(values))
-    ):
+    if on_device(values) or (sample_weight is None and settings.device.wants_cuda(_count(values))):
         from intensor.backends.cuda.observations import (  # noqa: PLC0415  (imports numba.cuda)
             observe_on_device,
         )
@@ -91,7 +90,7 @@ def collect(
         finally:
             workers.close()
         data, whole = condense(cells)
-        needed = solving_bytes(data.n_cells, data.shape, version=version)
+        needed = version.bytes_needed(data.n_cells, data.shape)
         if whole is not None:
             needed += spreading_bytes(whole.shape)
         what = f"a solve of {cells.n_cells} cells in a tensor of {sum(cells.shape)} indices"
@@ -132,7 +131,7 @@ def _from_cluster(
     client: Any,
     coords: Any,
     values: Any,
-    device: str,
+    device: Device,
     *,
     shape: Iterable[int] | None,
     allow_negative: bool,

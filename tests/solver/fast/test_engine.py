@@ -14,9 +14,10 @@ import pytest
 import intensor
 import zoo
 from intensor import Status
-from intensor import _solve as entry
 from intensor.backends.packed_cells import PackedCells
 from intensor.errors import RadiusWarning
+from intensor.oracles.cascade import ORACLES
+from intensor.oracles.exact.enumeration import EnumerationOracle
 from intensor.runtime import threads
 from intensor.solver.fast import engine as fast
 
@@ -226,13 +227,12 @@ def test_an_oracle_that_proves_less_is_believed_less(monkeypatch):
                 flags=answer.flags, value=answer.value, bound=answer.bound - 0.01, source="shy"
             )
 
-    exact_oracle = entry.exact_oracle
-    monkeypatch.setattr(entry, "exact_oracle", lambda *a, **k: Shy(exact_oracle(*a, **k)))
+    monkeypatch.setitem(ORACLES, "shy", lambda cells: Shy(EnumerationOracle(cells)))
     data = zoo.noisy((5, 5, 5), 80, rep=0)
-    result = solve(data, tol=1e-6)
+    result = solve(data, tol=1e-6, exact="shy")
     assert result.status is Status.STALLED
     assert 0.005 <= result.gap <= 0.011 or result.bound == result.trace[0].bound
-    assert solve(data, tol=0.02).status is Status.OPTIMAL
+    assert solve(data, tol=0.02, exact="shy").status is Status.OPTIMAL
 
 
 def test_the_time_limit_ends_a_solve():

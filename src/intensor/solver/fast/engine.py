@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from intensor._arrays import FlagArray, FloatArray, inner
+from intensor._arrays import FlagArray, FloatArray, Shape, inner
 from intensor.backends.base import Cells
 from intensor.backends.select import Data, open_cells
 from intensor.data.observations import Observations
+from intensor.model.model import Model
 from intensor.oracles.base import Goal, Oracle
-from intensor.oracles.cascade import NoSearch
+from intensor.oracles.cascade import FreeBoundOracle
 from intensor.problem.objective import Objective, bound_from_sums, build_objective
 from intensor.runtime.budget import Budget
+from intensor.runtime.memory import cell_bytes
 from intensor.runtime.threads import Workers
+from intensor.solver.engine import Version
 from intensor.solver.fast.gram_set import GramSet, key
 from intensor.solver.fast.pricing import CHOOSY, FEW_CELLS, MANY_CELLS, Pricing, Proposals
 from intensor.solver.settings import Settings
@@ -236,21 +239,33 @@ class Corrective:
 
 
 @dataclass(frozen=True, slots=True)
-class Fast:
+class Fast(Version):
     """The default version."""
 
-    aim: float = 0.8
-    patient: bool = False
+    tolerance_share: float = field(default=0.8, kw_only=True)
+    patient: bool = field(default=False, kw_only=True)
+    warm_start: bool = field(default=True, kw_only=True)
+    signed: bool = field(default=True, kw_only=True)
+    anywhere: bool = field(default=True, kw_only=True)
 
-    def engine(
-        self,
-        observations: Data,
-        *,
-        exact: Oracle,
-        settings: Settings,
-    ) -> FastEngine:
+    def engine(self, observations: Data, *, exact: Oracle, settings: Settings) -> FastEngine:
         """Return an engine at the zero vertex."""
         return FastEngine(observations, exact=exact, settings=settings)
+
+    def bytes_needed(self, n_cells: int, shape: Shape) -> int:
+        """Return how many bytes a solve takes while it holds at most 64 vertices.
+
+        Every further 64 vertices take ``8 * n_cells + 72 * sum(shape)`` bytes more.
+
+        Examples
+        --------
+        >>> Fast().bytes_needed(10**6, (100, 100, 100)) < 100e6
+        True
+        >>> Fast().bytes_needed(10**6, (10**6, 100)) > 100e6
+        True
+        """
+        cells = cell_bytes(n_cells, shape) + 8 * n_cells
+        return cells + 512 * max(shape) + (72 + 3 * 64 + 48) * sum(shape)
 
 
 class FastEngine:
@@ -276,7 +291,7 @@ class FastEngine:
             rng=self._rng,
             tolerance=self._tolerance,
             signed=settings.signed,
-            margin=UNPROVABLE if isinstance(exact, NoSearch) else PROVABLE,
+            margin=UNPROVABLE if isinstance(exact, FreeBoundOracle) else PROVABLE,
         )
         self._signed = settings.signed
         self._seeded = False
@@ -325,11 +340,12 @@ class FastEngine:
         used = active.weights > 0.0
         return active.flags[used], active.weights[used] * active.signs[used]
 
-    def start_from(self, flags: FlagArray, signs: FloatArray, budget: Budget) -> None:
-        """Begin with these vertices, at good weights for the cells, instead of a sample's.
+    def start_from(self, model: Model, budget: Budget) -> None:
+        """Begin with the vertices of a model, at good weights for the cells.
 
-        When time runs out on the way, only the first ones are taken.
+        No sample is solved then. When time runs out on the way, only the first vertices are taken.
         """
+        flags, signs = model.vertices.flags(), np.sign(model.weights)
         self._seeded, self._budget = True, budget
         for start in range(0, len(flags), POOL):
             if start and budget.spent:
@@ -397,7 +413,9 @@ class FastEngine:
 
     def _certify(self, budget: Budget) -> None:
         """Ask the exact oracle for vertices that the heuristic missed, or for a bound."""
-        if isinstance(self._exact, NoSearch) and not isinstance(self._observations, Observations):
+        if isinstance(self._exact, FreeBoundOracle) and not isinstance(
+            self._observations, Observations
+        ):
             self._bound_afar()
             return
         state, core = self.state, self._core

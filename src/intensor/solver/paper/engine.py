@@ -6,14 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intensor._arrays import FlagArray, FloatArray
+from intensor._arrays import FlagArray, FloatArray, Shape
 from intensor.backends.select import Data
 from intensor.data.observations import Observations
+from intensor.model.model import Model
 from intensor.oracles.alternating import AlternatingOracle
 from intensor.oracles.base import Oracle
 from intensor.oracles.contraction import Contraction
 from intensor.problem.objective import build_objective
 from intensor.runtime.budget import Budget
+from intensor.runtime.memory import cell_bytes
+from intensor.solver.engine import Version
 from intensor.solver.paper.iterate import Iterate
 from intensor.solver.paper.rows import Rows
 from intensor.solver.paper.separation import WeakSeparation
@@ -32,24 +35,21 @@ __all__ = ["Blended", "BlendedEngine"]
 
 
 @dataclass(frozen=True, slots=True)
-class Blended:
-    """What one of the paper's versions is made of."""
+class Blended(Version):
+    """One of the paper's versions, given by its parts."""
 
     step: type[LocalStep]
     rows: type[Rows]
     contraction: type[Contraction]
-    aim: float = 0.999999  # room for the final recomputation
-    patient: bool = True
 
-    def engine(
-        self,
-        observations: Data,
-        *,
-        exact: Oracle,
-        settings: Settings,
-    ) -> BlendedEngine:
+    def engine(self, observations: Data, *, exact: Oracle, settings: Settings) -> BlendedEngine:
         """Return an engine at the all-ones vertex."""
         return BlendedEngine(self, observations.host(), exact=exact, settings=settings)
+
+    def bytes_needed(self, n_cells: int, shape: Shape) -> int:
+        """Return how many bytes a solve of so many distinct cells takes."""
+        rows = n_cells * (self.rows.bytes_per_cell + 8 * len(shape))
+        return cell_bytes(n_cells, shape) + rows + 64 * sum(shape)
 
 
 class BlendedEngine:
@@ -106,6 +106,9 @@ class BlendedEngine:
     def vertices(self) -> tuple[FlagArray, FloatArray]:
         """Return the active vertices and their weights."""
         return self._iterate.active.flags(), self._iterate.active.weights
+
+    def start_from(self, model: Model, budget: Budget) -> None:
+        """Do nothing: the paper's versions always start at the all-ones vertex."""
 
     def capture(self) -> Tree:
         """Return the iterate and what the oracle and the step rule remember."""
