@@ -95,7 +95,7 @@ def test_options_reach_the_fit(array):
         rtol=1e-6,
         exact="off",
         random_state=np.random.RandomState(1),
-        callback=lambda word, progress: words.append(word),
+        callback=lambda progress: words.append(progress.stage),
     )
     assert fit.predictor.transform.name == "sqrt"
     assert fit.predictor.baseline is not None

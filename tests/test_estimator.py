@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import intensor
 from intensor import errors
 from intensor._estimator import TensorCompleter
-from intensor.fitting.entry import fit as fit_tensor
+from intensor.fitting.fit import fit as fit_tensor
 from intensor.fitting.options import check_options
 
 EXPECTED_FAILED_CHECKS = {
@@ -103,11 +103,11 @@ def test_settings_reach_the_fit(data):
     assert completer.fit_.predictor.transform.name == "sqrt"
     assert completer.fit_.predictor.baseline is not None
     stages = []
-    TensorCompleter(**QUICK, callback=lambda word, progress: stages.append(word)).fit(
+    TensorCompleter(**QUICK, callback=lambda progress: stages.append(progress.stage)).fit(
         data.coords, data.values
     )
     assert set(stages) == {"fit"}
-    stopped = TensorCompleter(**QUICK, callback=lambda word, progress: False)
+    stopped = TensorCompleter(**QUICK, callback=lambda progress: False)
     assert stopped.fit(data.coords, data.values).status_ is intensor.Status.STOPPED
 
 

@@ -15,7 +15,7 @@ import intensor
 from intensor import plots
 from intensor.data.labels import Labels
 from intensor.errors import MissingExtraError, SettingError
-from intensor.fitting.entry import fit
+from intensor.fitting.fit import fit
 from intensor.fitting.options import check_options
 from report.cases import HOSTILE, hostile_labels, make_fit, without_trace
 

@@ -23,11 +23,6 @@ FACES += ("data/readers/",)
 
 # To be removed: what other rooms still compare, and how often.
 EXCEPTIONS = {
-    "fitting/entry.py": 12,
-    "fitting/fold.py": 6,
-    "fitting/folds.py": 1,
-    "fitting/path.py": 1,
-    "fitting/remote.py": 1,
     "fitting/unpacking.py": 2,
     "report/opening.py": 1,
     "report/series.py": 3,

@@ -24,7 +24,7 @@ from benchmarks.real.tasks import check_data, load
 from benchmarks.scoring import score
 from intensor.datasets import flights
 from intensor.fitting import path as radii
-from intensor.fitting.entry import fit
+from intensor.fitting.fit import fit
 from intensor.fitting.options import fit_options
 
 SECTIONS = ("choices", "averaging", "path", "million")

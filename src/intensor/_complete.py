@@ -12,13 +12,14 @@ import numpy as np
 from intensor._arrays import FloatArray
 from intensor.containers.base import Container, open_container
 from intensor.errors import DenseTooLargeError, NothingToFillWarning
-from intensor.fitting.entry import Watch, fit
+from intensor.fitting.fit import fit
 from intensor.fitting.options import fit_options
 from intensor.fitting.record import Fit
 from intensor.options import declared
 from intensor.options.keywords import FitOptions
 from intensor.options.option import documented
 from intensor.runtime.memory import require_memory
+from intensor.solver.loop import Callback
 
 __all__ = ["complete"]
 
@@ -37,7 +38,7 @@ def complete(
     weight: str | None = declared.WEIGHT.default,
     cells: str = declared.CELLS.default,
     unseen: str = declared.UNSEEN.default,
-    callback: Watch | None = None,
+    callback: Callback | None = declared.CALLBACK.default,
     client: Any = declared.CLIENT.default,
     **options: Unpack[FitOptions],
 ) -> tuple[Any, Fit]:
@@ -109,7 +110,7 @@ def complete(
         checked,
         sample_weight=observed.weights,
         labels=observed.labels,
-        watch=callback,
+        callback=callback,
         client=client,
         spent=time.perf_counter() - started,
     )

@@ -17,11 +17,12 @@ from intensor._arrays import AnyArray, FloatArray, IndexArray
 from intensor.data.checks import check_coords
 from intensor.data.labels import Labels, number_labels
 from intensor.errors import CoordinateError, NegativeValueError
-from intensor.fitting.entry import Watch, fit
+from intensor.fitting.fit import fit
 from intensor.fitting.options import fit_options
 from intensor.options import declared
 from intensor.options.keywords import TransformPair
 from intensor.options.option import documented
+from intensor.solver.loop import Callback
 
 __all__ = ["TensorCompleter"]
 
@@ -104,7 +105,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         device: str = declared.DEVICE.default,
         memory_limit: int | str | None = declared.MEMORY_LIMIT.default,
         client: Any = declared.CLIENT.default,
-        callback: Watch | None = None,
+        callback: Callback | None = declared.CALLBACK.default,
         checkpoint: str | PathLike[str] | None = declared.CHECKPOINT.default,
         checkpoint_every: float = declared.CHECKPOINT_EVERY.default,
         resume: bool = declared.RESUME.default,
@@ -186,7 +187,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             shape=self.shape,
             sample_weight=weights,
             labels=self._labels(cells, y),
-            watch=self.callback,
+            callback=self.callback,
             client=self.client,
         )
         self.shape_ = self.fit_.shape

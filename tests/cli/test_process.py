@@ -86,7 +86,7 @@ def test_a_second_interrupt_leaves_at_once(tmp_path):
     # the first one is swallowed as a fit would do whose kernels take long to look up
     code = (
         "import signal, sys\n"
-        "import intensor.fitting.entry as entry\n"
+        "import intensor.fitting.fit as entry\n"
         "def fit(*words, **more):\n"
         "    signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "    signal.raise_signal(signal.SIGINT)\n"

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from intensor.errors import RadiusError, SettingError, UnknownVersionError
-from intensor.fitting.options import DEFAULT_RTOL, MAX_RADII, check_options
+from intensor.fitting.options import DEFAULT_RTOL, MAX_RADII, RemainderMethod, check_options
+from intensor.fitting.scoring import MAE, RMSE
 
 
 def test_the_defaults_choose_a_radius_in_the_plain_scale():
@@ -12,9 +13,9 @@ def test_the_defaults_choose_a_radius_in_the_plain_scale():
     assert options.radius is None
     assert [scale.name for scale in options.scales] == ["none, none"]
     assert (options.folds, options.share) == (1, 0.1)
-    assert (options.n_solutions, options.metric, options.most_radii) == (1, "rmse", 20)
+    assert (options.n_solutions, options.scoring, options.n_radii) == (1, RMSE, 20)
     assert (options.version.name, options.exact.name) == ("fast", "auto")
-    assert options.remainder == "none"
+    assert options.remainder is RemainderMethod.NONE
     assert options.adaptive
     assert (options.solver.tol, options.solver.rtol) == (0.0, DEFAULT_RTOL)
     assert (options.solver.seed, options.solver.signed) == (0, False)
@@ -38,7 +39,7 @@ def test_numbers_are_taken_as_they_are():
     )
     assert (options.radius, options.solver.radius) == (2.5, 2.5)
     assert (options.folds, options.share) == (5, 0.2)
-    assert (options.n_solutions, options.metric, options.most_radii) == (3, "mae", 7)
+    assert (options.n_solutions, options.scoring, options.n_radii) == (3, MAE, 7)
     assert (options.version.name, options.exact.name, options.adaptive) == (8, "off", False)
     solver = options.solver
     assert (solver.tol, solver.rtol, solver.max_iterations) == (1e-3, 1e-5, 9)
@@ -72,13 +73,13 @@ def test_a_pair_of_functions_is_a_transform():
 @pytest.mark.parametrize("version", ["fast", 8])
 def test_the_remainder_is_one_of_three(remainder, version):
     options = check_options(remainder=remainder, version=version)
-    assert options.remainder == remainder
+    assert options.remainder is RemainderMethod(remainder)
     assert len(options.scales) == 1  # it is no scale of its own
 
 
 @pytest.mark.parametrize("n_radii", [MAX_RADII, MAX_RADII + 1, 10**9])
 def test_no_path_is_endless(n_radii):
-    assert check_options(n_radii=n_radii).most_radii == MAX_RADII
+    assert check_options(n_radii=n_radii).n_radii == MAX_RADII
 
 
 @pytest.mark.parametrize(

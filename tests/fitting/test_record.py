@@ -5,7 +5,7 @@ import pytest
 
 import intensor
 from intensor.errors import CoordinateError, UnseenIndexError
-from intensor.fitting.entry import fit
+from intensor.fitting.fit import fit
 from intensor.fitting.options import check_options
 
 DATA = intensor.planted((5, 5, 4), 90, noise=0.1)

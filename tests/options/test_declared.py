@@ -11,8 +11,8 @@ import intensor
 from intensor.backends.select import devices
 from intensor.cli.app import app
 from intensor.errors import IntensorError
-from intensor.fitting.metrics import METRICS
 from intensor.fitting.options import fit_options
+from intensor.fitting.scoring import SCORINGS
 from intensor.model.transform import TRANSFORMS
 from intensor.options import declared
 from intensor.options.keywords import FitOptions
@@ -133,7 +133,7 @@ def test_seed_and_random_state_are_the_same():
 def test_declared_choices_are_those_that_there_are():
     assert set(declared.EXACT.choices) == set(exact_choices())
     assert set(declared.DEVICE.choices) == set(devices())
-    assert set(declared.SCORING.choices) == set(METRICS)
+    assert set(declared.SCORING.choices) == set(SCORINGS)
     assert set(declared.TRANSFORM.choices) == {*TRANSFORMS, "auto"}
     assert declared.VERSION.default in VERSIONS
 

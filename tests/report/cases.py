@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from intensor.data.labels import Labels
-from intensor.fitting.entry import fit
+from intensor.fitting.fit import fit
 from intensor.fitting.options import check_options
 
 HOSTILE = (

@@ -11,7 +11,7 @@ import pytest
 from intensor._verify import Check, Verification
 from intensor.data.labels import Labels, number_labels
 from intensor.errors import CoordinateError, ValuesError
-from intensor.fitting.entry import fit
+from intensor.fitting.fit import fit
 from intensor.fitting.options import check_options
 from intensor.report import render
 from intensor.report.numbers import count, number

@@ -76,10 +76,10 @@ def errors_of(
     fit: Fit, coords: IndexArray, values: FloatArray, weights: FloatArray | None
 ) -> dict[str, float]:
     """Return the errors on observations, in the units of the data."""
-    from intensor.fitting.metrics import measure  # noqa: PLC0415
+    from intensor.fitting.scoring import MAE, RMSE  # noqa: PLC0415
 
     predicted = fit.predict(coords, unseen="mean")
-    return {name: measure(name, values, predicted, weights) for name in ("rmse", "mae")}
+    return {one.name: one.measure(values, predicted, weights) for one in (RMSE, MAE)}
 
 
 def describe(fit: Fit, errors: dict[str, float] | None = None) -> str:

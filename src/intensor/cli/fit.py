@@ -113,11 +113,11 @@ def _mode_arguments(kept: list[str]) -> str:
 
 def fit_table(table: Table, options: Options, *, quiet: bool) -> Fit:
     """Fit the rows that have a value, and show the progress."""
-    from intensor.fitting.entry import fit as fit_observations  # noqa: PLC0415
+    from intensor.fitting.fit import fit as fit_observations  # noqa: PLC0415
     from intensor.solver.result import Status  # noqa: PLC0415
 
     coords, values, weights = table.observed()
-    with shown_progress(quiet=quiet) as watch, _terminated_politely():
+    with shown_progress(quiet=quiet) as callback, _terminated_politely():
         found = fit_observations(
             coords,
             values,
@@ -125,7 +125,7 @@ def fit_table(table: Table, options: Options, *, quiet: bool) -> Fit:
             shape=table.shape,
             sample_weight=weights,
             labels=table.labels,
-            watch=watch,
+            callback=callback,
         )
     if not len(found.model) and found.status in (Status.INTERRUPTED, Status.STOPPED):
         say(

@@ -18,11 +18,11 @@ EVERY = 2.0
 PER_SECOND = 8
 """Refreshes of the live line."""
 
-Watch = Callable[[str, "Progress"], None]
+Callback = Callable[["Progress"], None]
 
 
 @contextlib.contextmanager
-def shown_progress(*, quiet: bool) -> Iterator[Watch | None]:
+def shown_progress(*, quiet: bool) -> Iterator[Callback | None]:
     """Yield what to call with the progress of a fit, or None when nothing is to be shown."""
     if quiet:
         yield None
@@ -62,7 +62,7 @@ class _PlainLines:
         self._start = time.perf_counter()
         self._next = 0.0
 
-    def __call__(self, word: str, progress: Progress) -> None:
+    def __call__(self, progress: Progress) -> None:
         now = time.perf_counter()
         if now < self._next:
             return
@@ -70,7 +70,7 @@ class _PlainLines:
         figures = "  ".join(f"{name} {text}" for name, text in _figures(progress))
         # a log that can no longer be written to is no reason to stop
         with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(f"{now - self._start:7.1f} s  {word}: {figures}\n")
+            sys.stderr.write(f"{now - self._start:7.1f} s  {progress.stage}: {figures}\n")
             sys.stderr.flush()
 
 
@@ -82,10 +82,10 @@ class _LiveLine:
 
         self._start = time.perf_counter()
         self._spinner = Spinner("line")
-        self._latest: tuple[str, Progress] | None = None
+        self._latest: Progress | None = None
 
-    def __call__(self, word: str, progress: Progress) -> None:
-        self._latest = (word, progress)
+    def __call__(self, progress: Progress) -> None:
+        self._latest = progress
 
     def __rich__(self) -> Any:
         from rich.text import Text  # noqa: PLC0415
@@ -95,9 +95,8 @@ class _LiveLine:
         if self._latest is None:
             line.append("preparing (the first time, kernels are compiled)")
         else:
-            word, progress = self._latest
-            line.append(word, style="bold")
-            for name, text in _figures(progress):
+            line.append(self._latest.stage, style="bold")
+            for name, text in _figures(self._latest):
                 line.append(f"  {name} ", style="dim")
                 line.append(text)
         self._spinner.update(text=line)

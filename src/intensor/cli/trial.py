@@ -11,10 +11,10 @@ from intensor._arrays import FloatArray, IndexArray
 from intensor.cli.fit import fit_table
 from intensor.data.table import Table
 from intensor.datasets import flights
-from intensor.fitting.metrics import measure
 from intensor.fitting.options import check_options
 from intensor.fitting.record import Fit
 from intensor.fitting.samples import Samples, splits
+from intensor.fitting.scoring import SCORINGS
 
 __all__ = ["Trial", "run_trial"]
 
@@ -90,7 +90,8 @@ def run_trial(*, quiet: bool) -> Trial:
         predicted=predicted,
         errors={
             name: {
-                metric: measure(metric, held.values, guess) for metric in ("rmse", "mae", "mape")
+                metric: SCORINGS[metric].measure(held.values, guess)
+                for metric in ("rmse", "mae", "mape")
             }
             for name, guess in guesses.items()
         },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import enum
 import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import numpy as np
 
 from intensor.backends.select import find_device
 from intensor.errors import SettingError
+from intensor.fitting.scoring import SCORINGS, Scoring
 from intensor.model.transform import TRANSFORMS, Transform, find_transform
 from intensor.options.declared import BASELINE, FIT_OPTIONS, RANDOM_STATE, SEED
 from intensor.options.ranges import AUTO
@@ -21,7 +23,7 @@ from intensor.solver.engine import Version
 from intensor.solver.settings import Settings
 from intensor.solver.variants import find_version
 
-__all__ = ["Options", "Scale", "check_options", "fit_options"]
+__all__ = ["Options", "RemainderMethod", "Scale", "check_options", "fit_options"]
 
 BASELINES = BASELINE.choices[:2]
 """Names of the baselines, without and with main effects."""
@@ -44,6 +46,14 @@ class Scale:
         return f"{self.transform.name}, {BASELINES[self.additive]}"
 
 
+class RemainderMethod(enum.Enum):
+    """What is done with the remainder: what the boxes leave of the observed values."""
+
+    NONE = "none"
+    KRIGING = "kriging"
+    AUTO = "auto"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Options:
     """How to fit.
@@ -55,14 +65,14 @@ class Options:
     scales
         Scales that validation chooses from; a single one is taken as it is.
     remainder
-        "none", "kriging", or "auto" to choose by validation.
+        What to add to the boxes; with AUTO, validation decides.
     n_solutions
         Number of models to average.
     folds, share
         Number of folds and share of the cells in each (see ``HeldOut``).
-    metric
-        Name of the validation error.
-    most_radii
+    scoring
+        The validation error.
+    n_radii
         Largest number of radii on a path.
     version, exact
         The same as in ``solve``.
@@ -78,12 +88,12 @@ class Options:
 
     radius: float | None
     scales: tuple[Scale, ...]
-    remainder: str
+    remainder: RemainderMethod
     n_solutions: int
     folds: int | None
     share: float
-    metric: str
-    most_radii: int
+    scoring: Scoring
+    n_radii: int
     version: Version
     exact: ExactChoice
     adaptive: bool
@@ -122,12 +132,12 @@ def check_options(**given: Any) -> Options:
     return Options(
         radius=radius,
         scales=scales,
-        remainder=option["remainder"],
+        remainder=RemainderMethod(option["remainder"]),
         n_solutions=option["n_solutions"],
         folds=held_out.folds,
         share=held_out.share,
-        metric=option["scoring"],
-        most_radii=min(option["n_radii"], MAX_RADII),
+        scoring=SCORINGS[option["scoring"]],
+        n_radii=min(option["n_radii"], MAX_RADII),
         version=version,
         exact=find_exact(option["exact"]),
         adaptive=rtol is None,

@@ -12,7 +12,7 @@ from intensor._verify import Check, Verification, verify
 from intensor.data.labels import Labels
 from intensor.data.named import NamedCells, named_cells, observed_cells
 from intensor.errors import UnseenIndexError
-from intensor.fitting.path import NEARLY, RadiusPath
+from intensor.fitting.path import NEARLY_BEST, RadiusPath
 from intensor.model.model import Model
 from intensor.model.predictor import Predictor, index_counts
 from intensor.problem.reindex import Whole
@@ -70,7 +70,7 @@ class Validation:
         if not self.approach:
             return None
         least = min(error for _, error in self.approach)
-        return next(gap for gap, error in self.approach if error <= (1.0 + NEARLY) * least)
+        return next(gap for gap, error in self.approach if error <= (1.0 + NEARLY_BEST) * least)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

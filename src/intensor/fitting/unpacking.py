@@ -189,7 +189,7 @@ class _Entries:
         for name in ("phi", "pricing_gap"):  # which are infinite before the first oracle call
             if any(map(math.isnan, columns[name])):
                 raise _damaged(f"trace_{name} has entries that are no numbers")
-        return tuple(map(Progress._make, zip(*(columns[f] for f in Progress._fields), strict=True)))
+        return tuple(itertools.starmap(Progress, zip(*columns.values(), strict=True)))
 
     def _labels(self) -> Labels:
         modes = _get(self._header, "modes", list)

@@ -11,8 +11,8 @@ import numpy as np
 from intensor._arrays import FloatArray, IndexArray
 from intensor.data.named import observed_cells
 from intensor.data.observations import cell_numbers
-from intensor.fitting.metrics import measure
 from intensor.fitting.record import Fit
+from intensor.fitting.scoring import MAE, RMSE
 
 __all__ = ["Summary", "summarise"]
 
@@ -89,7 +89,7 @@ def summarise(fit: Fit, coords: Any, values: Any = None, *, sample_weight: Any =
     spread = float(
         np.average((numbers - np.average(numbers, weights=weights)) ** 2, weights=weights)
     )
-    rmse = measure("rmse", numbers, predicted, weights)
+    rmse = RMSE.measure(numbers, predicted, weights)
     targets = fit.predictor.residual_targets(cells, numbers)
     left = fit.model.evaluate(tuple(cells.T)) - targets
     return Summary(
@@ -98,7 +98,7 @@ def summarise(fit: Fit, coords: Any, values: Any = None, *, sample_weight: Any =
         predicted=predicted,
         weighted=weights is not None,
         rmse=rmse,
-        mae=measure("mae", numbers, predicted, weights),
+        mae=MAE.measure(numbers, predicted, weights),
         explained=1.0 - rmse**2 / spread if spread > 0.0 else None,
         n_cells=math.prod(shape),
         observed=int(cell_numbers(cells, shape).max()) + 1,

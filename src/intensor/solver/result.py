@@ -50,7 +50,10 @@ class Progress(NamedTuple):
     pricing_gap: float
     """Gain of the best vertex of the last oracle call: an estimate of the gap, not a proof."""
     seconds: float
-    """Seconds since the solve began, including set-up but not the compilation of kernels."""
+    """Seconds since the solve began, with set-up but without the time spent compiling kernels."""
+    stage: str = "solve"
+    """What the solve is for: in the callback of a fit "radius 3.2", "gap 0.01", "fit" or "fit 2 of
+    4", and "solve" everywhere else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
