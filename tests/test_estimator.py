@@ -266,6 +266,8 @@ def test_bad_settings(data, fitted):
     with pytest.raises(NotFittedError):
         TensorCompleter().predict(data.coords)
     with pytest.raises(errors.UnseenIndexError, match=r"coords\[0, 0\] is 6"):
+        fitted.fit_.predict([[6, 0, 0]], unseen="error")
+    with pytest.warns(errors.UnseenIndexWarning, match=r"coords\[0, 0\] is 6"):
         fitted.predict([[6, 0, 0]])
     with pytest.warns(DataConversionWarning):
         TensorCompleter(**QUICK).fit(data.coords, data.values[:, np.newaxis])

@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from intensor._arrays import AnyArray, FloatArray, IndexArray
 from intensor._complete import fit_options
 from intensor.data.labels import Labels, number_labels
-from intensor.errors import CoordinateError, EmptyDataError, NegativeValueError, SettingError
+from intensor.errors import CoordinateError, EmptyDataError, NegativeValueError
 from intensor.fitting.entry import Watch, fit
-from intensor.model.predictor import UNSEEN
 from intensor.options.checks import check_coords
+from intensor.options.unseen import as_unseen
 from intensor.solver.checkpoint import EVERY
 
 __all__ = ["TensorCompleter"]
@@ -59,9 +59,10 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     n_radii
         Longest path of radii that "auto" may try.
     unseen
-        For indices without an observation in ``fit``: "error", or "mean" for the average over
-        the observed indices of that mode. Folds of a cross-validation often leave an index
-        without observation: use "mean" there.
+        What ``predict`` does about indices without an observation in ``fit``. "warn" and "mean"
+        predict the average over the observed indices of that mode; "warn" also issues an
+        ``UnseenIndexWarning``, "error" raises. Folds of a cross-validation often leave an index
+        without observations: use "mean" there.
     shape
         Lengths of the modes; by default as long as the largest index of ``fit`` asks for.
     version
@@ -138,7 +139,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         validation: float | str = 0.1,
         scoring: str = "rmse",
         n_radii: int = 20,
-        unseen: str = "error",
+        unseen: str = "warn",
         shape: Iterable[int] | None = None,
         version: int | str = "fast",
         tol: float = 0.0,
@@ -275,8 +276,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return replace(number_labels(shape, value=value), modes=modes)
 
     def _check_unseen(self) -> None:
-        if self.unseen not in UNSEEN:
-            raise SettingError(f"unseen is {self.unseen!r}; expected 'error' or 'mean'")
+        as_unseen(self.unseen)
 
     def __sklearn_clone__(self) -> Self:
         """Return one with the same settings, and the same client: there is no copy of it."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 import typer
 
 from intensor.cli.failures import guard
+from intensor.options.unseen import Unseen
 
 if TYPE_CHECKING:
     from intensor.fitting.options import Options
@@ -34,13 +35,6 @@ class Format(StrEnum):
     tns = "tns"
     npz = "npz"
     mat = "mat"
-
-
-class Unseen(StrEnum):
-    """What to do with labels that the model has no observation of."""
-
-    error = "error"
-    mean = "mean"
 
 
 class TransformWord(StrEnum):
@@ -234,28 +228,32 @@ class FitWords:
         """Return the options of the fit, checked."""
         from intensor.fitting.options import check_options  # noqa: PLC0415
 
-        return check_options(
-            radius=_as_number(self.radius),
-            transform=self.transform.value,
-            baseline=self.baseline.value,
-            remainder=self.remainder.value,
-            n_solutions=self.n_solutions,
-            validation=_as_number(self.validation),
-            scoring=self.scoring.value,
-            n_radii=self.n_radii,
-            version=cast(int, _as_number(self.version)),
-            tol=self.tol,
-            rtol=cast(float, _as_number(self.rtol)),
-            time_limit=self.time_limit,
-            max_iterations=self.max_iterations,
-            seed=self.seed,
-            threads=self.threads,
-            exact=self.exact.value,
-            device=self.device.value,
-            checkpoint=self.checkpoint,
-            checkpoint_every=self.checkpoint_every,
-            resume=self.resume,
-        )
+        return check_options(**self.arguments())
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the options of the fit by the names that ``check_options`` takes."""
+        return {
+            "radius": _as_number(self.radius),
+            "transform": self.transform.value,
+            "baseline": self.baseline.value,
+            "remainder": self.remainder.value,
+            "n_solutions": self.n_solutions,
+            "validation": _as_number(self.validation),
+            "scoring": self.scoring.value,
+            "n_radii": self.n_radii,
+            "version": cast(int, _as_number(self.version)),
+            "tol": self.tol,
+            "rtol": cast(float, _as_number(self.rtol)),
+            "time_limit": self.time_limit,
+            "max_iterations": self.max_iterations,
+            "seed": self.seed,
+            "threads": self.threads,
+            "exact": self.exact.value,
+            "device": self.device.value,
+            "checkpoint": self.checkpoint,
+            "checkpoint_every": self.checkpoint_every,
+            "resume": self.resume,
+        }
 
 
 def _as_number(word: str) -> int | float | str:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor._arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape
-from intensor.data.named import refuse_tables
+from intensor.data.lookup import refuse_tables
 from intensor.errors import CoordinateError, DenseTooLargeError, ShapeError
 from intensor.kernels import cells as cpu
 from intensor.options.checks import check_coords
