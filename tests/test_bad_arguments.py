@@ -147,7 +147,7 @@ def test_fits_refuse_to_predict(fitted, name, unseen):
 
 
 @pytest.mark.parametrize("unseen", ["never", None, 1, ["mean"], np.ones(2)])
-def test_fits_know_two_ways_with_unseen_indices(fitted, unseen):
+def test_fits_know_three_ways_with_unseen_indices(fitted, unseen):
     with pytest.raises(errors.SettingError, match="unseen is"):
         fitted.predict(CELLS, unseen=unseen)
 

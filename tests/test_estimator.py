@@ -268,6 +268,8 @@ def test_bad_settings(data):
     strict = TensorCompleter(**QUICK, unseen="error").fit(data.coords, data.values)
     with pytest.raises(errors.UnseenIndexError, match=r"coords\[0, 0\] is 6"):
         strict.predict([[6, 0, 0]])
+    with pytest.warns(errors.UnseenIndexWarning, match=r"coords\[0, 0\] is 6"):
+        strict.set_params(unseen="warn").predict([[6, 0, 0]])
     with pytest.warns(DataConversionWarning):
         TensorCompleter(**QUICK).fit(data.coords, data.values[:, np.newaxis])
 

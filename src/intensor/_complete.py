@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Unpack
 
 import numpy as np
 
-from intensor._arrays import FloatArray
+from intensor._arrays import FloatArray, IndexArray
 from intensor.containers.base import Container, open_container
 from intensor.errors import DenseTooLargeError, NothingToFillWarning
 from intensor.fitting.fit import fit
 from intensor.fitting.options import fit_options
 from intensor.fitting.record import Fit
+from intensor.model.predictor import UnseenCells, index_counts, known_cells
 from intensor.options import declared
 from intensor.options.keywords import FitOptions
 from intensor.options.option import documented
+from intensor.options.unseen import Unseen
 from intensor.runtime.memory import require_memory
 from intensor.solver.loop import Callback
 
 __all__ = ["complete"]
 
 CELLS_AT_ONCE = 1 << 20
-"""Missing cells that are predicted at a time, so that their coordinates take little room."""
-FILLED = 16
-"""Bytes that a cell which is filled in takes: the prediction, and its place in the container."""
+"""Missing cells that are predicted at once, so that their coordinates take little memory."""
+BYTES_PER_FILLED_CELL = 16
+"""Bytes that a filled cell takes: the prediction, and its position in the container."""
 
 
 @documented(declared.COMPLETE_OPTIONS)
@@ -84,12 +86,12 @@ def complete(
     (0, ('city', 'month'))
     """
     declared.CELLS.check(cells)
-    unseen = declared.UNSEEN.check(unseen)
+    chosen = declared.UNSEEN.check(unseen)
     declared.CALLBACK.check(callback)
     started = time.perf_counter()
     checked = fit_options(options)
     container = open_container(data, value=value, modes=modes, weight=weight, every=cells == "all")
-    observed = container.observed
+    coords, values, weights = container.table.observed()
     if container.n_missing == 0:
         warnings.warn(
             "the data has no missing cell, so that nothing is filled in; the fit predicts any "
@@ -98,29 +100,55 @@ def complete(
             stacklevel=2,
         )
     require_memory(
-        FILLED * container.n_missing,
+        BYTES_PER_FILLED_CELL * container.n_missing,
         f"filling in {container.n_missing} cells",
         advice='predict the cells you need with the fit of cells="missing", a block at a time',
         limit=checked.memory_limit,
         error=DenseTooLargeError,
     )
+    _report_unseen(container, coords, weights, chosen)
     found = fit(
-        observed.coords,
-        observed.values,
+        coords,
+        values,
         checked,
-        sample_weight=observed.weights,
-        labels=observed.labels,
+        sample_weight=weights,
+        labels=container.table.labels,
         callback=callback,
         client=client,
         spent=time.perf_counter() - started,
     )
-    return container.fill(_predict(found, container, unseen)), found
+    return container.fill(_predict(found, container)), found
 
 
-def _predict(found: Fit, container: Container, unseen: str) -> FloatArray:
-    """Predict what is missing, a part at a time."""
+def _report_unseen(
+    container: Container, coords: IndexArray, weights: FloatArray | None, unseen: Unseen
+) -> None:
+    """Raise or warn if a cell to fill has an index without observations, before the fit."""
+    if unseen is Unseen.MEAN:
+        return
+    labels, source = container.table.labels, container.table.source
+    counts = index_counts(tuple(coords.T), labels.shape, weights)
+    found = UnseenCells()
+    for part in _parts(container.n_missing, CELLS_AT_ONCE):
+        found.add(known_cells(container.missing(part), counts, labels.shape))
+
+    def describe(row: int, mode: int) -> str:
+        index = container.missing(slice(row, row + 1))[0, mode]
+        (label,) = labels.indices[mode][index : index + 1].tolist()
+        prefix = "" if source is None else f"{source.path}: "
+        return f"{prefix}no observation has the label {label!r} in mode {labels.modes[mode]!r}"
+
+    found.report(unseen, describe, stacklevel=4)
+
+
+def _predict(found: Fit, container: Container, at_once: int = CELLS_AT_ONCE) -> FloatArray:
+    """Predict the missing cells, a part at a time."""
     predicted = np.empty(container.n_missing)
-    for start in range(0, predicted.size, CELLS_AT_ONCE):
-        part = slice(start, min(start + CELLS_AT_ONCE, predicted.size))
-        predicted[part] = found.predict(container.missing(part), unseen=unseen)
+    for part in _parts(predicted.size, at_once):
+        predicted[part] = found.predictor.predict(container.missing(part), unseen=Unseen.MEAN)
     return predicted
+
+
+def _parts(n_cells: int, at_once: int) -> Iterator[slice]:
+    for start in range(0, n_cells, at_once):
+        yield slice(start, min(start + at_once, n_cells))

@@ -105,7 +105,9 @@ def test_labels_without_a_value(tmp_path, refused, cells):
     path, output = tmp_path / "data.csv", tmp_path / "full.csv"
     path.write_text("a,b,value\np,x,2\nq,y,1\nr,x,\n")
     words = ["--radius", "6", "-q", "--cells", cells]
-    assert "a 'r'" in refused("complete", path, "-o", output, "--unseen", "error", *words)
+    assert "label 'r' in mode 'a'" in refused(
+        "complete", path, "-o", output, "--unseen", "error", *words
+    )
     assert main(["complete", str(path), "-o", str(output), *words]) == 0
     assert all(row["value"] is not None for row in csv.read_csv(output).to_pylist())
 

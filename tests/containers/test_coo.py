@@ -8,7 +8,7 @@ import sparse
 import intensor
 from intensor import complete, errors
 
-QUICK = {"radius": 1.0, "exact": "off"}
+QUICK = {"radius": 1.0, "exact": "off", "unseen": "mean"}
 
 
 @pytest.fixture

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from intensor.data.table import Table
     from intensor.fitting.options import Options
     from intensor.fitting.record import Fit
+    from intensor.solver.loop import Callback
 
-__all__ = ["ended_early", "fit", "fit_table", "read_data"]
+__all__ = ["ended_early", "fit", "fit_table", "read_data", "warn_if_empty", "watched"]
 
 
 def fit(
@@ -89,7 +90,7 @@ def read_data(path: Path, columns: Columns, modes: list[str] | None) -> Table:
 
     from intensor.data.doubts import warn_of_doubts  # noqa: PLC0415
     from intensor.data.readers import read_table  # noqa: PLC0415
-    from intensor.data.readers.kinds import TABLES, find_kind  # noqa: PLC0415
+    from intensor.data.readers.files import find_format  # noqa: PLC0415
 
     table = read_table(
         path,
@@ -99,7 +100,7 @@ def read_data(path: Path, columns: Columns, modes: list[str] | None) -> Table:
         kind=columns.kind,
         one_based=columns.one_based,
     )
-    if not modes and find_kind(path, columns.kind) in TABLES:
+    if not modes and find_format(path, columns.kind).has_columns:
         rows = ~np.isnan(table.values)
         observed = table.codes if rows.all() else [codes[rows] for codes in table.codes]
         warn_of_doubts(observed, table.labels, _mode_arguments, stacklevel=2)
@@ -114,10 +115,9 @@ def _mode_arguments(kept: list[str]) -> str:
 def fit_table(table: Table, options: Options, *, quiet: bool) -> Fit:
     """Fit the rows that have a value, and show the progress."""
     from intensor.fitting.fit import fit as fit_observations  # noqa: PLC0415
-    from intensor.solver.result import Status  # noqa: PLC0415
 
     coords, values, weights = table.observed()
-    with shown_progress(quiet=quiet) as callback, _terminated_politely():
+    with watched(quiet=quiet) as callback:
         found = fit_observations(
             coords,
             values,
@@ -127,13 +127,27 @@ def fit_table(table: Table, options: Options, *, quiet: bool) -> Fit:
             labels=table.labels,
             callback=callback,
         )
+    warn_if_empty(found)
+    return found
+
+
+@contextlib.contextmanager
+def watched(*, quiet: bool) -> Iterator[Callback | None]:
+    """Show the progress of a fit, and let SIGTERM end it as Ctrl-C does."""
+    with shown_progress(quiet=quiet) as callback, _terminated_politely():
+        yield callback
+
+
+def warn_if_empty(found: Fit) -> None:
+    """Warn if a fit ended so early that its model has no box."""
+    from intensor.solver.result import Status  # noqa: PLC0415
+
     if not len(found.model) and found.status in (Status.INTERRUPTED, Status.STOPPED):
         say(
             "warning",
             f"the fit ended ({found.status}) before its model had a single box, so it predicts "
             "nothing but the baseline, if there is one; give it more time",
         )
-    return found
 
 
 def ended_early(fit: Fit) -> bool:

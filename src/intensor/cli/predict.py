@@ -1,4 +1,4 @@
-"""``intensor predict``: the values of cells, by a model."""
+"""``intensor predict``: predicts the values of cells with a model."""
 
 from __future__ import annotations
 
@@ -49,23 +49,21 @@ def predict(
 
     import numpy as np  # noqa: PLC0415
 
-    from intensor.cli.matching import check_readable, known_cells  # noqa: PLC0415
-    from intensor.cli.tables import check_writable, write_cells  # noqa: PLC0415
-    from intensor.data.readers import read_cells  # noqa: PLC0415
+    from intensor.cli.tables import (  # noqa: PLC0415
+        check_writable,
+        read_model_cells,
+        write_cells,
+    )
     from intensor.fitting.model_file import load  # noqa: PLC0415
+    from intensor.model.predictor import known_cells  # noqa: PLC0415
 
     fit = load(model)
     check_writable(output, fit.labels)
-    check_readable(fit, cells, format)
-    columns = read_cells(
-        cells,
-        modes=fit.labels.modes,
-        kind=format,
-        one_based=one_based,
-        like=fit.labels,
-    )
-    coords, strange = known_cells(fit, columns, path=cells, unseen=unseen)
-    predicted = fit.predict(coords, unseen=unseen)
+    table = read_model_cells(fit, cells, kind=format, one_based=one_based)
+    predicted = fit.predict(table, unseen=unseen)
+    columns = [table.mode_labels(mode) for mode in range(len(fit.shape))]
+    coords = fit.labels.encode(columns)
+    strange = (known_cells(coords, fit.predictor.counts, fit.shape) < 0).any(axis=1).sum()
     named = dict(zip(fit.labels.modes, columns, strict=True))
     write_cells(
         output,
@@ -79,7 +77,7 @@ def predict(
             {
                 "command": "predict",
                 "n": len(predicted),
-                "unseen": strange,
+                "unseen": int(strange),
                 "seconds": {"total": time.perf_counter() - start},
                 "output": str(output),
             }

@@ -1,4 +1,4 @@
-"""Sparse arrays: what is stored is data, zeros too; what is not stored is missing, not zero."""
+"""Sparse arrays: stored entries are data, even zeros; all other cells are missing."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
-from intensor.containers.base import Observed, check_exact, check_observed, check_size
+from intensor.containers.base import check_exact, check_observed, check_size
 from intensor.containers.dense import fitting_dtype, missing_flags
 from intensor.data.labels import Labels, number_labels
+from intensor.data.table import Table
 from intensor.errors import EmptyDataError, ShapeError, ValuesError
 
 __all__ = ["CooContainer", "ScipyContainer"]
 
 
-class Entries:
+class StoredEntries:
     """Stored entries of a sparse array, each cell at most once.
 
     Parameters
@@ -25,7 +26,7 @@ class Entries:
     data
         (n,) their values; NaN is missing.
     every
-        Whether cells that are not stored are to be filled, too.
+        Whether cells that are not stored are filled, too.
     """
 
     def __init__(
@@ -42,25 +43,27 @@ class Entries:
         self._gone = missing_flags(data)
         there = np.flatnonzero(~self._gone)
 
-        def where(row: int) -> str:
-            return f"at {tuple(coords[there[row]].tolist())}"
+        def subject(row: int) -> str:
+            return f"the value at {tuple(coords[there[row]].tolist())}"
 
-        self.observed = Observed(
-            coords=coords[there], values=check_observed(data[there], where), labels=labels
+        self.table = Table(
+            labels=labels,
+            codes=tuple(coords[there].T),
+            values=check_observed(data[there], subject),
         )
         if every:
             self._cells = _all_cells(shape)
-            places = np.ravel_multi_index(tuple(coords[there].T), shape)
+            positions = np.ravel_multi_index(self.table.codes, shape)
             self._stored = np.zeros(len(self._cells), dtype=bool)
-            self._stored[places] = True
+            self._stored[positions] = True
             self._source = np.zeros(len(self._cells), dtype=np.int64)
-            self._source[places] = there
+            self._source[positions] = there
             self._to_fill = self._cells[~self._stored]
         else:
             self._cells = coords
             self._to_fill = coords[self._gone]
         if self.n_missing and data.dtype.kind in "iu":
-            check_exact(self.observed)
+            check_exact(self.table.values)
 
     @property
     def n_missing(self) -> int:
@@ -88,7 +91,7 @@ def _all_cells(shape: Shape) -> IndexArray:
     return np.stack(np.unravel_index(np.arange(check_size(shape)), shape), axis=1)
 
 
-class CooContainer(Entries):
+class CooContainer(StoredEntries):
     """A ``sparse.COO``."""
 
     def __init__(self, data: Any, *, every: bool, labels: Labels | None = None) -> None:
@@ -115,7 +118,7 @@ class CooContainer(Entries):
         )
 
 
-class ScipyContainer(Entries):
+class ScipyContainer(StoredEntries):
     """A SciPy sparse array or matrix in COO, CSR or CSC format."""
 
     def __init__(self, data: Any, *, every: bool) -> None:

@@ -32,7 +32,7 @@ class DataArrayContainer:
                 "array or a sparse.COO (call data.compute() first)"
             )
         self._data, self._inner = data, inner
-        self.observed = inner.observed
+        self.table = inner.table
 
     @property
     def n_missing(self) -> int:
@@ -60,7 +60,7 @@ def _labels(data: Any) -> Labels:
 
 
 def _dimension(data: Any, name: Any) -> AnyArray:
-    """Return the labels of one dimension, each of which must be there once."""
+    """Return the labels of one dimension, which must be distinct."""
     if name not in data.indexes:
         return np.arange(data.sizes[name])
     index = data.indexes[name]
@@ -71,7 +71,7 @@ def _dimension(data: Any, name: Any) -> AnyArray:
             f"them distinct, or drop them with data.drop_vars({name!r}))"
         )
     labels: AnyArray = index.to_numpy()
-    if index.nlevels > 1:  # what is stacked is called by the labels of its levels
+    if index.nlevels > 1:  # a stacked dimension is named by the labels of its levels
         labels = np.array([" | ".join(map(str, label)) for label in labels], dtype=object)
     try:
         return as_labels(labels)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from intensor._arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape
 from intensor.data.checks import check_coords
-from intensor.data.named import refuse_tables
+from intensor.data.lookup import refuse_tables
 from intensor.errors import CoordinateError, DenseTooLargeError, ShapeError
 from intensor.kernels import cells as cpu
 from intensor.problem.vertex import Vertices, mode_offsets, pack_vertices

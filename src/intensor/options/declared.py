@@ -21,6 +21,7 @@ from intensor.options.ranges import (
     check_rtol_or_auto,
     check_validation,
 )
+from intensor.options.unseen import Unseen, as_unseen
 
 __all__ = ["COMPLETE_OPTIONS", "ESTIMATOR_OPTIONS", "FIT_OPTIONS", "SOLVE_OPTIONS"]
 
@@ -265,7 +266,8 @@ RANDOM_STATE = Option(
 UNSEEN = Option(
     name="unseen",
     default="warn",
-    choices=("warn", "mean", "error"),
+    choices=tuple(map(str, Unseen)),
+    rule=lambda _, unseen: as_unseen(unseen),
     summary="What to do about an index without observations: predict the mean over its mode, with "
     "a warning or without, or raise an error.",
     details='The folds of a cross-validation often leave an index without observations: use "mean" '

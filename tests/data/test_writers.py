@@ -2,18 +2,24 @@
 
 import datetime
 import math
+import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 from forall import forall
 from intensor.data.labels import Labels
-from intensor.data.readers import read_cells, read_table, write_table, write_tensor
+from intensor.data.readers import read_cells, read_table
+from intensor.data.writers import write_table, write_tensor
+from intensor.errors import CoordinateError, FileFormatError, LabelError, ValuesError
 from strategies import seeds, shapes
 
+COORDS = np.array([[0, 4, 1], [2, 0, 0], [2, 0, 0]])
+VALUES = np.array([1.5, 2.0, 1 / 3])
 TABLES = ("csv", "tsv", "csv.gz", "parquet")
 TENSORS = ("tns", "tns.gz", "npz", "mat")
 STRANGE = (
@@ -125,7 +131,8 @@ def test_tables_come_back(table, suffix):
         assert_read(table.read(path), table, suffix)
         cells = read_cells(path, modes=table.names)
         same = exact if suffix == "parquet" else by_value
-        for labels, column in zip(cells, table.columns, strict=True):
+        for mode, column in enumerate(table.columns):
+            labels = cells.mode_labels(mode)
             assert same(labels) == same(column + 0.0 if column.dtype.kind == "f" else column)
 
 
@@ -165,3 +172,57 @@ def test_tensors_come_back(tensor, suffix):
         listed = tuple((coords.max(axis=0) + 1).tolist())
         assert found.shape == (listed if suffix.startswith("tns") else shape)
         assert read_table(path).coords().tolist() == coords.tolist()
+
+
+@pytest.mark.parametrize("suffix", ["tns", "tns.gz", "npz", "mat"])
+def test_tensors_are_read_again(suffix, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = f"out.{suffix}"
+    values = np.array([1.5, np.nan, 1 / 3])
+    write_tensor(name, COORDS, values, (3, 5, 4))
+    table = read_table(name, modes=["a", "b", "c"])
+    assert table.coords().tolist() == COORDS.tolist()
+    assert np.array_equal(table.values, values, equal_nan=True)
+    assert table.shape == ((3, 5, 2) if suffix.startswith("tns") else (3, 5, 4))
+    assert table.labels.modes == ("a", "b", "c")
+    cells = read_cells(name, modes=["a", "b", "c"])
+    assert np.stack(list(map(cells.mode_labels, range(3))), 1).tolist() == COORDS.tolist()
+    with pytest.raises(FileFormatError, match="2 names"):
+        read_table(name, modes=["a", "b"])
+    with pytest.raises(FileFormatError, match="expected"):
+        read_cells(name, modes=["a"])
+    assert os.listdir() == [name]
+
+
+def test_tensors_that_cannot_be_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CoordinateError, match="mode 1"):
+        write_tensor("out.tns", COORDS, VALUES, (3, 4, 2))
+    with pytest.raises(ValuesError, match="shape"):
+        write_tensor("out.tns", COORDS, VALUES[:2], (3, 5, 2))
+    with pytest.raises(FileFormatError, match=r"cannot be written as \.csv"):
+        write_tensor("out.csv", COORDS, VALUES, (3, 5, 2))
+    assert os.listdir() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("a", [1j]),
+        ("a", np.zeros((2, 2))),
+        ("a", np.array(["\ud800"], dtype=object)),
+        ("a", np.array([b"\xff"], dtype=object)),
+        ("a\ud800", [1]),
+    ],
+)
+def test_columns_that_cannot_be_written(tmp_path, name, column):
+    for path in (tmp_path / "table.csv", tmp_path / "table.parquet"):
+        with pytest.raises(LabelError, match=r"table\.(csv|parquet): "):
+            write_table(path, {name: column})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("values", [["a"], [1j]])
+def test_values_that_cannot_be_written(tmp_path, values):
+    with pytest.raises(ValuesError, match="values cannot be written"):
+        write_tensor(tmp_path / "cells.tns", [[0]], values, (1,))

@@ -1,9 +1,12 @@
 import os
+import pathlib
 
 import pytest
 
-from intensor.data.readers import read_table
-from intensor.data.readers.kinds import find_kind
+from intensor import load
+from intensor.data.readers import read_cells, read_table
+from intensor.data.readers.files import find_format
+from intensor.data.writers import write_table
 from intensor.errors import EmptyDataError, FileFormatError
 
 
@@ -21,19 +24,19 @@ from intensor.errors import EmptyDataError, FileFormatError
     ],
 )
 def test_the_suffix_says_the_kind(name, kind):
-    assert find_kind(name, None) == kind
+    assert find_format(name, None) == kind
 
 
 @pytest.mark.parametrize("name", ["a", "a.xlsx", "a.gz", "a.npz.gz", ".csv", "csv"])
 def test_a_suffix_that_says_nothing(name):
     with pytest.raises(FileFormatError, match="suffix does not say"):
-        find_kind(name, None)
-    assert find_kind(name, "tns") == "tns"
+        find_format(name, None)
+    assert find_format(name, "tns") == "tns"
 
 
 def test_a_kind_that_is_not_known():
     with pytest.raises(FileFormatError, match="the kind is 'xlsx'; expected one of 'csv'"):
-        find_kind("a.csv", "xlsx")
+        find_format("a.csv", "xlsx")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet", "tns", "npz", "mat"])
@@ -77,3 +80,14 @@ def test_long_names_are_shortened_in_messages(tmp_path):
     with pytest.raises(ValueError, match="both called") as caught:
         read_table(path)
     assert len(str(caught.value)) < 1000
+
+
+def test_paths_of_any_kind(tmp_path):
+    path = tmp_path / "table.csv"
+    write_table(path, {"a": [1, 2], "value": [1.0, 2.0]})
+    for same in (path, str(path), bytes(path), pathlib.PurePath(path)):
+        assert len(read_table(same)) == 2
+    for wrong in (None, 3, ["table.csv"]):
+        for call in (read_table, load, lambda path: read_cells(path, modes=["a"])):
+            with pytest.raises(FileFormatError, match="is not the path of a file"):
+                call(wrong)

@@ -9,7 +9,7 @@ import scipy.sparse
 
 from fuzz.crafted import crafted_mat
 from intensor.data.readers import read_table
-from intensor.data.readers.mat_elements import read_elements
+from intensor.data.readers.mat import read_elements
 from intensor.errors import FileFormatError
 
 ARRAYS = {
@@ -106,3 +106,9 @@ def test_every_flipped_byte_is_an_error_of_ours_or_harmless(path, packed):
                 assert str(problem).startswith(str(path))  # noqa: PT017
             else:
                 assert len(table) <= 6
+
+
+def test_matlab_7_3_is_named(path):
+    path.write_bytes(b"MATLAB 7.3 MAT-file".ljust(512) + b"\x89HDF\r\n\x1a\n")
+    with pytest.raises(FileFormatError, match=r"version 7\.3 .*save"):
+        read_table(path)

@@ -122,8 +122,8 @@ def test_predict_frame_is_the_same(fit, ratings):
 
 def test_labels_that_the_fit_does_not_know(fit, ratings, make):
     strange = ratings.head(3).assign(user=[USERS[0], 999, 998])
-    with pytest.raises(errors.UnseenIndexError, match=r"row 1 has the label .*999.* 2 of 3 rows"):
-        fit.predict(make(strange))
+    with pytest.raises(errors.UnseenIndexError, match=r"row 1 has the label .*999.* 2 of 3 cells"):
+        fit.predict(make(strange), unseen="error")
     average = fit.predict(make(strange), unseen="mean")
     cells = fit.labels.encode([strange["user"], strange["item"]])
     np.testing.assert_array_equal(average, fit.predict(cells, unseen="mean"))
