@@ -260,8 +260,8 @@ RANDOM_STATE = Option(
     name="random_state",
     default=SEED.default,
     summary=SEED.summary,
-    details="An integer, a ``RandomState`` or ``Generator`` to draw the seed from, or None for "
-    "another seed each time.",
+    details="It is an integer, a ``RandomState`` or ``Generator`` to draw the seed from, or None "
+    "for another seed each time.",
 )
 UNSEEN = Option(
     name="unseen",
@@ -270,8 +270,9 @@ UNSEEN = Option(
     rule=lambda _, unseen: as_unseen(unseen),
     summary="What to do about an index without observations: predict the mean over its mode, with "
     "a warning or without, or raise an error.",
-    details='The folds of a cross-validation often leave an index without observations: use "mean" '
-    "there.",
+    details='"warn" issues an ``UnseenIndexWarning``, "mean" predicts silently, and "error" raises '
+    "an ``UnseenIndexError``. The folds of a cross-validation often leave an index without "
+    'observations: use "mean" there.',
     command=CommandLine(),
 )
 

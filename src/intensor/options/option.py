@@ -107,20 +107,7 @@ class Option:
 
 
 def documented(options: Iterable[Option]) -> Callable[[Documented], Documented]:
-    """Describe options in a docstring, in place of its line ``{options}``.
-
-    Examples
-    --------
-    >>> @documented([Option(name="seed", default=0, summary="Seed of the random choices.")])
-    ... def draw(seed=0):
-    ...     '''Draw.
-    ...
-    ...     {options}
-    ...     '''
-    >>> print(draw.__doc__.split("    ", 1)[1].rstrip())
-    seed
-            Seed of the random choices.
-    """
+    """Return a decorator that describes options in a docstring, on its line ``{options}``."""
 
     def describe(target: Documented) -> Documented:
         lines = (target.__doc__ or "").splitlines()
