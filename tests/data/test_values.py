@@ -8,7 +8,7 @@ from intensor.data.values import (
     NumberColumn,
     find_bad_value,
     find_bad_weight,
-    raise_problem,
+    raise_bad,
 )
 from intensor.errors import NegativeValueError, ValuesError
 
@@ -27,7 +27,7 @@ def test_the_first_bad_value_is_found(value, error, text):
     assert problem.row == 3
     assert problem.error is error
     with pytest.raises(error, match=f"^number 3 {text}"):
-        raise_problem(problem, lambda row: f"number {row}")
+        raise_bad(problem, lambda row: f"number {row}")
 
 
 def test_good_values():
@@ -35,7 +35,7 @@ def test_good_values():
     assert find_bad_value(values) is None
     assert find_bad_value(-values, allow_negative=True) is None
     assert find_bad_value(np.empty(0)) is None
-    raise_problem(None, str)
+    raise_bad(None, str)
 
 
 def test_missing_values_may_be_forbidden():
@@ -65,5 +65,5 @@ def test_a_column_grows_and_is_emptied():
 
 
 def test_a_bad_row_carries_what_the_reader_needs():
-    problem = BadRow(3, "is bad", ValuesError)
-    assert (problem.row, problem.text, problem.error) == (3, "is bad", ValuesError)
+    bad = BadRow(3, "is bad", ValuesError).within(100, "the value")
+    assert (bad.row, bad.text, bad.error) == (103, "the value is bad", ValuesError)

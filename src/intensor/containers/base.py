@@ -14,11 +14,12 @@ import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.data.table import Table
-from intensor.data.values import find_bad_value, raise_problem
+from intensor.data.values import find_bad_value, raise_bad
 from intensor.errors import DenseTooLargeError, EmptyDataError, SettingError, ValuesError
 
 __all__ = [
     "Container",
+    "InnerContainer",
     "check_exact",
     "check_observed",
     "check_size",
@@ -48,6 +49,33 @@ class Container(Protocol):
 
     def fill(self, predicted: FloatArray) -> Any:
         """Return a new container of the same type, with predictions where values were missing."""
+
+
+class InnerContainer:
+    """A container whose cells another one knows; it only turns the result back.
+
+    Attributes
+    ----------
+    inner
+        The other container.
+    """
+
+    def __init__(self, inner: Container) -> None:
+        self.inner = inner
+
+    @property
+    def table(self) -> Table:
+        """The observations, and perhaps rows without a value."""
+        return self.inner.table
+
+    @property
+    def n_missing(self) -> int:
+        """Number of cells to predict."""
+        return self.inner.n_missing
+
+    def missing(self, part: slice) -> IndexArray:
+        """Return some of the cells to predict."""
+        return self.inner.missing(part)
 
 
 def open_container(
@@ -146,7 +174,7 @@ def check_observed(values: AnyArray, subject: Callable[[int], str]) -> FloatArra
     values
         (n,) numbers; NaN stands for a missing value.
     subject
-        From a position among the values to the words that name it in the container.
+        From a position among the values to what to call it.
     """
     with np.errstate(over="ignore"):
         result: FloatArray = values.astype(np.float64, copy=False)
@@ -154,7 +182,7 @@ def check_observed(values: AnyArray, subject: Callable[[int], str]) -> FloatArra
         raise EmptyDataError(
             "the data has no observed value, only missing ones; expected at least one"
         )
-    raise_problem(find_bad_value(result), subject)
+    raise_bad(find_bad_value(result), subject)
     return result
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
-from intensor.containers.base import check_exact, check_observed, check_size
-from intensor.containers.dense import fitting_dtype, missing_flags
+from intensor.containers.base import InnerContainer, check_exact, check_observed
+from intensor.containers.dense import check_real, fitting_dtype
+from intensor.containers.tabular import TableContainer
 from intensor.data.labels import Labels, number_labels
 from intensor.data.table import Table
 from intensor.errors import EmptyDataError, ShapeError, ValuesError
@@ -16,7 +17,7 @@ from intensor.errors import EmptyDataError, ShapeError, ValuesError
 __all__ = ["CooContainer", "ScipyContainer"]
 
 
-class StoredEntries:
+class StoredEntries(InnerContainer):
     """Stored entries of a sparse array, each cell at most once.
 
     Parameters
@@ -39,56 +40,22 @@ class StoredEntries:
                 f"data of shape {shape} stores no entry; expected at least one (what is not "
                 "stored is missing, whatever the fill value)"
             )
-        self.data, self.shape, self.every = data, shape, every
-        self._gone = missing_flags(data)
-        there = np.flatnonzero(~self._gone)
+        check_real(data)
 
         def subject(row: int) -> str:
-            return f"the value at {tuple(coords[there[row]].tolist())}"
+            return f"the value at {tuple(coords[row].tolist())}"
 
-        self.table = Table(
-            labels=labels,
-            codes=tuple(coords[there].T),
-            values=check_observed(data[there], subject),
-        )
-        if every:
-            self._cells = _all_cells(shape)
-            positions = np.ravel_multi_index(self.table.codes, shape)
-            self._stored = np.zeros(len(self._cells), dtype=bool)
-            self._stored[positions] = True
-            self._source = np.zeros(len(self._cells), dtype=np.int64)
-            self._source[positions] = there
-            self._to_fill = self._cells[~self._stored]
-        else:
-            self._cells = coords
-            self._to_fill = coords[self._gone]
+        values = check_observed(data, subject)
+        table = Table(labels=labels, codes=tuple(coords.T), values=values)
+        super().__init__(TableContainer(table, every=every))
+        self._dtype = data.dtype
         if self.n_missing and data.dtype.kind in "iu":
-            check_exact(self.table.values)
-
-    @property
-    def n_missing(self) -> int:
-        """Number of cells to predict."""
-        return len(self._to_fill)
-
-    def missing(self, part: slice) -> IndexArray:
-        """Return some of the cells to predict."""
-        return self._to_fill[part]
+            check_exact(values)
 
     def filled(self, predicted: FloatArray) -> tuple[IndexArray, AnyArray]:
         """Return cells and values with predictions where there were none."""
-        dtype = fitting_dtype(self.data.dtype, predicted)
-        if self.every:
-            values = self.data[self._source].astype(dtype)
-            values[~self._stored] = predicted.astype(dtype)
-        else:
-            values = self.data.astype(dtype)
-            values[self._gone] = predicted.astype(dtype)
-        return self._cells, values
-
-
-def _all_cells(shape: Shape) -> IndexArray:
-    """Return every cell of a tensor in lexicographic order."""
-    return np.stack(np.unravel_index(np.arange(check_size(shape)), shape), axis=1)
+        table = self.inner.fill(predicted)
+        return table.coords(), table.values.astype(fitting_dtype(self._dtype, predicted))
 
 
 class CooContainer(StoredEntries):
@@ -112,7 +79,7 @@ class CooContainer(StoredEntries):
         return type(self._array)(
             cells.T,
             values,
-            shape=self.shape,
+            shape=self._array.shape,
             has_duplicates=False,
             fill_value=values.dtype.type(self._array.fill_value),
         )
@@ -145,5 +112,5 @@ class ScipyContainer(StoredEntries):
         if self.n_missing == 0:
             return self._array
         cells, values = self.filled(predicted)
-        listed = self._kind((values, tuple(cells.T)), shape=self.shape)
+        listed = self._kind((values, tuple(cells.T)), shape=self._array.shape)
         return listed.asformat(self._array.format)

@@ -13,7 +13,7 @@ from intensor.data.labels import Labels, number_labels
 from intensor.data.table import Table
 from intensor.errors import EmptyDataError, ShapeError, ValuesError
 
-__all__ = ["DenseContainer", "fitting_dtype", "missing_flags"]
+__all__ = ["DenseContainer", "check_real", "fitting_dtype"]
 
 MAX_MODES = 63
 """Largest number of arrays that NumPy takes to index with."""
@@ -30,7 +30,8 @@ class DenseContainer:
         if data.size == 0:
             raise EmptyDataError(f"data has shape {data.shape}: there is no cell; expected some")
         self._data = data
-        self._gone = missing_flags(data)
+        check_real(data)
+        self._gone = _missing_flags(data)
         self._missing = np.flatnonzero(self._gone)
         there = np.nonzero(~self._gone)
         raw = np.asarray(np.ma.getdata(data))
@@ -70,13 +71,17 @@ class DenseContainer:
         )
 
 
-def missing_flags(data: AnyArray) -> AnyArray:
-    """Return which entries are NaN or masked, for arrays of real numbers."""
+def check_real(data: AnyArray) -> None:
+    """Raise if an array does not hold real numbers."""
     if data.dtype.kind not in "biuf":
         raise ValuesError(
             f"data has dtype {data.dtype}; expected real numbers, with NaN or a mask for what is "
             "missing"
         )
+
+
+def _missing_flags(data: AnyArray) -> AnyArray:
+    """Return which entries are NaN or masked."""
     gone: AnyArray = np.array(np.ma.getmaskarray(data), copy=True)
     if data.dtype.kind == "f":
         gone |= np.isnan(np.asarray(np.ma.getdata(data)))

@@ -13,7 +13,7 @@ import narwhals as nw
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray
-from intensor.containers.base import check_exact, check_observed
+from intensor.containers.base import InnerContainer, check_exact, check_observed
 from intensor.containers.dense import fitting_dtype
 from intensor.containers.tabular import TableContainer
 from intensor.data.columns import choose_columns
@@ -21,7 +21,7 @@ from intensor.data.doubts import warn_of_doubts
 from intensor.data.labels import Labels
 from intensor.data.series import encode_series, open_frame, read_numbers
 from intensor.data.table import Table
-from intensor.data.values import find_bad_weight, raise_problem
+from intensor.data.values import find_bad_weight, raise_bad
 from intensor.errors import EmptyDataError, LabelError, ValuesError
 from intensor.fitting.record import Fit
 
@@ -30,7 +30,7 @@ __all__ = ["FrameContainer", "open_frame", "predict_frame"]
 Frame = nw.DataFrame[Any]
 
 
-class FrameContainer:
+class FrameContainer(InnerContainer):
     """A table of pandas, polars or pyarrow with a row per observation.
 
     Parameters
@@ -57,19 +57,17 @@ class FrameContainer:
         self._choice = choose_columns(frame.columns, value=value, modes=modes, weight=weight)
         if len(frame) == 0:
             raise EmptyDataError("the table has no row; expected at least one observation")
-        self.table = self._read()
+        table = self._read()
         if modes is None:
-            there = ~np.isnan(self.table.values)
-            observed = [codes[there] for codes in self.table.codes]
-            warn_of_doubts(
-                observed, self.table.labels, lambda kept: f"modes={kept!r}", stacklevel=4
-            )
+            there = ~np.isnan(table.values)
+            observed = [codes[there] for codes in table.codes]
+            warn_of_doubts(observed, table.labels, lambda kept: f"modes={kept!r}", stacklevel=4)
         if every:
             self._check_repeatable()
-        self._filler = TableContainer(self.table, every=every)
+        super().__init__(TableContainer(table, every=every))
         integers = frame.get_column(self._choice.value).dtype.is_integer()
         if integers and (every or self.n_missing):
-            check_exact(self.table.values)
+            check_exact(table.values)
 
     def _read(self) -> Table:
         """Return all rows, with labels encoded and numbers checked."""
@@ -83,7 +81,7 @@ class FrameContainer:
         if weight is not None:
             weights = read_numbers(self._frame.get_column(weight), role="weight")
             there = np.flatnonzero(~np.isnan(values))
-            raise_problem(
+            raise_bad(
                 find_bad_weight(weights[there]),
                 lambda row: f"the weight in row {there[row]} of column {weight!r}",
             )
@@ -98,19 +96,10 @@ class FrameContainer:
             weights=weights,
         )
 
-    @property
-    def n_missing(self) -> int:
-        """Number of cells to predict."""
-        return self._filler.n_missing
-
-    def missing(self, part: slice) -> IndexArray:
-        """Return some of the cells to predict."""
-        return self._filler.missing(part)
-
     def fill(self, predicted: FloatArray) -> Any:
         """Return a table of the same kind."""
         if self._every:
-            return self._all_rows(self._filler.fill(predicted))
+            return self._all_rows(self.inner.fill(predicted))
         if self.n_missing == 0:
             return self._data
         rows = np.flatnonzero(np.isnan(self.table.values))

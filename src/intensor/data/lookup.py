@@ -170,9 +170,9 @@ def _check_known(found: LabelledCells, rows: AnyArray) -> None:
         row, mode = map(int, np.argwhere(unknown)[0])
         count = int(unknown.any(axis=1).sum())
         raise LabelError(
-            f"{found.describe(row, mode)}, which the fit does not know; {count} of "
-            f"{int(rows.sum())} observations have such a label (give the data that it was fitted "
-            "to)"
+            f"{found.describe(row, mode)}, which the fit does not know, so that fit and data do "
+            f"not fit together; {count} of {int(rows.sum())} observations have such a label (give "
+            "the data that it was fitted to)"
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,45 +13,32 @@ from intensor.options.ranges import EXTREME
 __all__ = [
     "BadRow",
     "NumberColumn",
-    "Problem",
     "find_bad_value",
     "find_bad_weight",
-    "raise_problem",
+    "raise_bad",
 ]
 
 
-class Problem(NamedTuple):
-    """The first number of an array that cannot be used.
+class BadRow(Exception):  # noqa: N818  (never leaves the library)
+    """A row that cannot be used; whoever knows where it is from turns it into an error.
 
     Attributes
     ----------
     row
-        Its position in the array, counted from 0.
+        Its position, counted from 0.
     text
-        What is wrong: "is -1.0; expected ...". The caller puts a subject before it.
+        What is wrong, without a subject: "is -1.0; expected ...".
     error
         The exception to raise.
     """
 
-    row: int
-    text: str
-    error: type[InputError]
-
-
-class BadRow(Exception):  # noqa: N818  (never leaves the readers)
-    """A row of a file that cannot be used; the reader adds the file and the line.
-
-    Attributes
-    ----------
-    row
-        Position among the rows of data, counted from 0.
-    """
-
     def __init__(self, row: int, text: str, error: type[InputError]) -> None:
         super().__init__(text)
-        self.row = row
-        self.text = text
-        self.error = error
+        self.row, self.text, self.error = row, text, error
+
+    def within(self, first_row: int, subject: str) -> BadRow:
+        """Return the same for a batch that begins at some row, with a subject."""
+        return BadRow(first_row + self.row, f"{subject} {self.text}", self.error)
 
 
 class NumberColumn:
@@ -73,7 +59,7 @@ class NumberColumn:
 
 def find_bad_value(
     values: FloatArray, *, allow_negative: bool = False, allow_missing: bool = True
-) -> Problem | None:
+) -> BadRow | None:
     """Return the first value that is infinite, negative or too large, or None.
 
     Parameters
@@ -95,31 +81,31 @@ def find_bad_value(
             if allow_missing
             else "leave missing cells out"
         )
-        return Problem(row, f"is {value}; expected a finite number ({advice})", ValuesError)
+        return BadRow(row, f"is {value}; expected a finite number ({advice})", ValuesError)
     if abs(value) > EXTREME:
         expected = f"expected at most {EXTREME:g} in size (rescale the data)"
-        return Problem(row, f"is {value}; {expected}", ValuesError)
+        return BadRow(row, f"is {value}; {expected}", ValuesError)
     expected = "expected values >= 0, since the model is nonnegative (clip or shift the data)"
-    return Problem(row, f"is {value}; {expected}", NegativeValueError)
+    return BadRow(row, f"is {value}; {expected}", NegativeValueError)
 
 
-def find_bad_weight(weights: FloatArray) -> Problem | None:
+def find_bad_weight(weights: FloatArray) -> BadRow | None:
     """Return the first weight that is missing, negative or too large, or None."""
     wrong = ~((weights >= 0.0) & (weights <= EXTREME))
     if not wrong.any():
         return None
     row = int(np.argmax(wrong))
     expected = f"expected a number >= 0 of at most {EXTREME:g}"
-    return Problem(row, f"is {float(weights[row])}; {expected}", ValuesError)
+    return BadRow(row, f"is {float(weights[row])}; {expected}", ValuesError)
 
 
-def raise_problem(problem: Problem | None, subject: Callable[[int], str]) -> None:
-    """Raise a problem, if there is one.
+def raise_bad(bad: BadRow | None, subject: Callable[[int], str]) -> None:
+    """Raise the error for a bad number, if there is one.
 
     Parameters
     ----------
     subject
-        From the position of a number to the words that name it, such as "the value at (0, 1)".
+        From the position of a number to what to call it, such as "the value at (0, 1)".
     """
-    if problem is not None:
-        raise problem.error(f"{subject(problem.row)} {problem.text}")
+    if bad is not None:
+        raise bad.error(f"{subject(bad.row)} {bad.text}")

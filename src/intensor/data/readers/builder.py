@@ -12,7 +12,7 @@ from intensor.data.columns import Choice
 from intensor.data.encoding import LabelEncoder
 from intensor.data.labels import Labels
 from intensor.data.table import Source, Table
-from intensor.data.values import BadRow, NumberColumn, find_bad_value, find_bad_weight
+from intensor.data.values import NumberColumn, find_bad_value, find_bad_weight
 from intensor.errors import EmptyDataError, LabelError
 
 __all__ = ["TableBuilder"]
@@ -48,16 +48,14 @@ class TableBuilder:
             for column in columns[len(self._encoders) :]
         ]
         if numbers:
-            problem = find_bad_value(numbers[0])
-            if problem is not None:
-                subject = f"{self._choice.value!r}"
-                raise BadRow(self.n_rows + problem.row, f"{subject} {problem.text}", problem.error)
+            bad = find_bad_value(numbers[0])
+            if bad is not None:
+                raise bad.within(self.n_rows, f"{self._choice.value!r}")
             self._values.add(numbers[0])
         if len(numbers) > 1:
-            problem = find_bad_weight(numbers[1])
-            if problem is not None:
-                subject = f"the weight in column {self._choice.weight!r}"
-                raise BadRow(self.n_rows + problem.row, f"{subject} {problem.text}", problem.error)
+            bad = find_bad_weight(numbers[1])
+            if bad is not None:
+                raise bad.within(self.n_rows, f"the weight in column {self._choice.weight!r}")
             self._weights.add(numbers[1])
         self.n_rows += len(columns[0])
 

@@ -18,14 +18,14 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from intensor.data.columns import Choice, choose_columns, choose_modes
+from intensor.data.columns import Choice
 from intensor.data.encoding import label_type
 from intensor.data.readers.builder import TableBuilder
 from intensor.data.readers.files import (
     Request,
     at_line,
     check_unique,
-    choosing_from,
+    choose,
     open_bytes,
     row_error,
     shorten,
@@ -87,13 +87,7 @@ def read(
     """
     header = _read_header(path, delimiter)
     check_unique(path, header.names)
-    with choosing_from(path):
-        if request.cells_only:
-            choice = Choice(choose_modes(header.names, request.modes))
-        else:
-            choice = choose_columns(
-                header.names, value=request.value, modes=request.modes, weight=request.weight
-            )
+    choice = choose(path, header.names, request)
     reader = _Reader(path, header, choice, block_bytes)
     return reader.read(request.text_modes()).finish(path, header.names)
 

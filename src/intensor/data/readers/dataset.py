@@ -114,9 +114,9 @@ class Dataset:
             coords[:, mode] = indices
         values = batch.column(self.value).cast(pa.float64(), safe=False)
         numbers: FloatArray = values.fill_null(float("nan")).to_numpy(zero_copy_only=False)
-        problem = find_bad_value(numbers, allow_negative=allow_negative, allow_missing=False)
-        if problem is not None:
-            raise _bad(file, first + problem.row, f"{self.value!r} {problem.text}", problem.error)
+        bad = find_bad_value(numbers, allow_negative=allow_negative, allow_missing=False)
+        if bad is not None:
+            raise _bad(file, first + bad.row, f"{self.value!r} {bad.text}", bad.error)
         return Batch(coords=coords, values=numbers)
 
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from intensor.data.columns import quote_name
+from intensor.data.columns import Choice, choose_columns, choose_modes, quote_name
 from intensor.data.labels import Labels
 from intensor.data.values import BadRow
 from intensor.errors import EmptyDataError, FileFormatError, InputError, LabelError, ValuesError
@@ -24,6 +24,7 @@ __all__ = [
     "check_file",
     "check_path",
     "check_unique",
+    "choose",
     "choosing_from",
     "find_format",
     "open_bytes",
@@ -183,6 +184,16 @@ def choosing_from(path: Any) -> Iterator[None]:
         yield
     except LabelError as problem:
         raise FileFormatError(f"{path}: {problem}") from None
+
+
+def choose(path: Any, names: Sequence[str], request: Request) -> Choice:
+    """Return the columns to read among the distinct names of a file."""
+    with choosing_from(path):
+        if request.cells_only:
+            return Choice(choose_modes(names, request.modes))
+        return choose_columns(
+            names, value=request.value, modes=request.modes, weight=request.weight
+        )
 
 
 def check_unique(path: Any, names: Sequence[str]) -> None:

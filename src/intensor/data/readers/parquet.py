@@ -8,16 +8,9 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from intensor.data.columns import Choice, choose_columns, choose_modes
 from intensor.data.encoding import label_type
 from intensor.data.readers.builder import TableBuilder
-from intensor.data.readers.files import (
-    Request,
-    check_unique,
-    choosing_from,
-    row_error,
-    shorten,
-)
+from intensor.data.readers.files import Request, check_unique, choose, row_error, shorten
 from intensor.data.table import Table
 from intensor.data.values import BadRow
 from intensor.errors import FileFormatError
@@ -45,13 +38,7 @@ def read(path: Any, request: Request, *, batch_rows: int = BATCH_ROWS) -> Table:
     """Read a table; see ``read_table``."""
     fields = _fields(path)
     names = list(fields)
-    with choosing_from(path):
-        if request.cells_only:
-            choice = Choice(choose_modes(names, request.modes))
-        else:
-            choice = choose_columns(
-                names, value=request.value, modes=request.modes, weight=request.weight
-            )
+    choice = choose(path, names, request)
     for name in (choice.value, choice.weight):
         if name is not None and not any(is_it(fields[name].type) for is_it in NUMBER_TYPES):
             raise FileFormatError(

@@ -13,7 +13,7 @@ from intensor.data.encoding import encode_integers
 from intensor.data.labels import Labels
 from intensor.data.readers.files import Request, check_unique, choosing_from, row_error
 from intensor.data.table import Source, Table, smallest_unsigned
-from intensor.data.values import BadRow, find_bad_value, find_bad_weight
+from intensor.data.values import find_bad_value, find_bad_weight
 from intensor.errors import CoordinateError, EmptyDataError, FileFormatError
 from intensor.storage.limits import room_of
 
@@ -163,10 +163,10 @@ def _from_dense(path: Any, name: str, array: AnyArray, request: Request) -> Tabl
         along = np.arange(length, dtype=smallest_unsigned(length))
         others = tuple(other for other in range(array.ndim) if other != axis)
         columns.append(np.broadcast_to(np.expand_dims(along, others), array.shape).reshape(-1))
-    problem = find_bad_value(values)
-    if problem is not None:
-        cell = tuple(int(index) for index in np.unravel_index(problem.row, array.shape))
-        raise row_error(BadRow(*problem), f"{path}, cell {cell}: {name!r} {problem.text}")
+    bad = find_bad_value(values)
+    if bad is not None:
+        cell = tuple(int(index) for index in np.unravel_index(bad.row, array.shape))
+        raise row_error(bad, f"{path}, cell {cell}: {name!r} {bad.text}")
     return tensor_table(path, columns, array.shape, request, name=name, values=values)
 
 
@@ -197,16 +197,15 @@ def _from_coords(
         if key is not None
     }
     values, weights = numbers[name], numbers.get(request.weight or "")
-    for subject, problem in (
+    for subject, bad in (
         (f"{name!r}", None if values is None else find_bad_value(values)),
         (
             f"the weight in {request.weight!r}",
             None if weights is None else find_bad_weight(weights),
         ),
     ):
-        if problem is not None:
-            message = f"{path}, row {problem.row} of coords: {subject} {problem.text}"
-            raise row_error(BadRow(*problem), message)
+        if bad is not None:
+            raise row_error(bad, f"{path}, row {bad.row} of coords: {subject} {bad.text}")
     shape = _stated_shape(path, arrays, tuple(int(column.max()) + 1 for column in columns))
     return tensor_table(path, columns, shape, request, name=name, values=values, weights=weights)
 

@@ -66,15 +66,13 @@ def read(path: Any, request: Request, *, chunk_bytes: int = CHUNK_BYTES) -> Tabl
                 parts.append(column.astype(np.min_scalar_type(high)))
             if values is not None:
                 numbers = batch.column(n_modes).fill_null(float("nan")).to_numpy()
-                problem = find_bad_value(numbers)
-                if problem is not None:
-                    row, text, error = problem
-                    raise BadRow(n_rows + row, f"{name!r} {text}", error)
+                bad = find_bad_value(numbers)
+                if bad is not None:
+                    raise bad.within(n_rows, f"{name!r}")
                 values.add(numbers)
             n_rows += batch.num_rows
     except BadRow as bad:
-        message = at_line(path, _find_line(path, bad.row), bad.text)
-        raise row_error(bad, message) from None
+        raise row_error(bad, at_line(path, _find_line(path, bad.row), bad.text)) from None
     except (EOFError, OSError, zlib.error) as problem:
         raise FileFormatError(f"{path}: cannot be unpacked ({problem})") from None
     first = start_index(lowest, request.one_based)
