@@ -9,6 +9,7 @@ import numpy as np
 import intensor
 from intensor.fitting.effort import DEFAULT_EFFORT
 from intensor.fitting.fit import fit
+from intensor.fitting.fold import FoldSpec
 from intensor.fitting.options import check_options
 from intensor.fitting.preparation import Split
 from intensor.fitting.samples import Samples, splits
@@ -58,6 +59,21 @@ def samples_of(data, weights=None):
 def splits_of(data, options, weights=None):
     pairs = splits(samples_of(data, weights), folds=options.folds, share=options.share, seed=0)
     return [Split(training, held) for training, held in pairs]
+
+
+def specs_of(held_out, options, *, remainder=None, starts=None, effort=DEFAULT_EFFORT):
+    """Return the folds of some splits in the first scale of the options."""
+    return [
+        FoldSpec(
+            split=split,
+            scale=options.scales[0],
+            options=options,
+            remainder=remainder or options.remainder,
+            start=start,
+            effort=effort,
+        )
+        for split, start in zip(held_out, starts or [None] * len(held_out), strict=True)
+    ]
 
 
 def smooth(shape=(10, 9, 8), *, noise=0.1, seed=1):

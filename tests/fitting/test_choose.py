@@ -18,13 +18,17 @@ from fitting_cases import (
     smooth,
 )
 from intensor.fitting import choose as choose_module
+from intensor.fitting import fold as fold_module
 from intensor.fitting.choose import MIN_HELD_OUT
 from intensor.fitting.combine import MIN_RTOL
 from intensor.fitting.effort import Effort
 from intensor.fitting.fit import fit
+from intensor.fitting.folds import open_folds
+from intensor.fitting.kriging import krige
 from intensor.fitting.options import DEFAULT_RTOL, check_options
-from intensor.fitting.path import GAP_SHARES, NEARLY_BEST, walk
+from intensor.fitting.path import GAP_SHARES, NEARLY_BEST
 from intensor.fitting.samples import splits
+from intensor.solver.fast.engine import FastEngine
 from intensor.solver.result import Status
 
 SCOUT_500 = Effort(scouting_rows=500)
@@ -179,6 +183,33 @@ def test_a_tolerance_is_not_taken_from_a_validation_that_was_cut():
     assert found.status is Status.TIME_LIMIT
 
 
+@pytest.mark.parametrize("remainder", ["kriging", "none"])
+def test_the_tolerance_is_chosen_with_the_remainder_that_was_chosen(remainder, monkeypatch):
+    kriged, begun = [], []
+    start_from = FastEngine.start_from
+
+    def spy(observations, model, **arguments):
+        kriged.append(model)
+        return krige(observations, model, **arguments)
+
+    def start(engine, model, budget):
+        begun.append(len(model))
+        start_from(engine, model, budget)
+
+    monkeypatch.setattr(fold_module, "krige", spy)
+    monkeypatch.setattr(FastEngine, "start_from", start)
+    data = CLEAN if remainder == "none" else smooth()[0]
+    radius = 1.01 * data.values.max()
+    found = fitted(data, radius=radius, remainder="auto", validation=3)
+    n_pairs = len(found.validation.approach)
+    assert n_pairs > 0
+    assert found.path.remainder == remainder
+    if remainder == "kriging":  # folds and the last fit go on from the models of the walk
+        assert (len(kriged), len(begun)) == (3 + 3 * n_pairs, 3 + 1)
+    else:
+        assert (len(kriged), len(begun)) == (3, 0)
+
+
 # --- averages and the remainder
 
 
@@ -247,17 +278,17 @@ def test_boxes_that_saw_a_sample_for_a_kriging_of_no_use_are_walked_again():
 def test_entire_fibres_are_held_out_where_entire_fibres_are_missing(monkeypatch):
     seen = []
 
-    def spy(held_out, *arguments, **options):
-        seen.extend(held_out)
-        return walk(held_out, *arguments, **options)
+    def spy(specs, **arguments):
+        seen.extend(spec.split for spec in specs)
+        return open_folds(specs, **arguments)
 
-    monkeypatch.setattr(choose_module, "walk", spy)
+    monkeypatch.setattr(choose_module, "open_folds", spy)
     rng = np.random.default_rng(0)
     known = np.broadcast_to(rng.random((8, 1, 8)) < 0.5, (8, 8, 8))
     coords = np.argwhere(known)
     options = check_options(exact="off", n_radii=1, remainder="auto")
     fit(coords, rng.random(len(coords)), options, shape=(8, 8, 8))
-    (split,) = seen
+    split = seen[0]
     training, held = split.training, split.held
     fibres = [set(map(tuple, part.coords[:, [0, 2]].tolist())) for part in (training, held)]
     assert not fibres[0] & fibres[1]

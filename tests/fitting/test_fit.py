@@ -368,7 +368,7 @@ def test_zeros_need_no_boxes_and_no_warning():
 
 # --- long modes of which few indices occur
 
-FAR = 10**6
+FAR = 10**5
 
 
 @pytest.fixture(scope="module")

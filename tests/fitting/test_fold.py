@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import intensor
-from fitting_cases import NOISY_EIGHT, go_on, splits_of
+from fitting_cases import NOISY_EIGHT, go_on, specs_of, splits_of
 from intensor.fitting import fold as fold_module
 from intensor.fitting.effort import DEFAULT_EFFORT, Effort
-from intensor.fitting.fold import Fold, FoldSpec, Request, capture_step, restore_step
+from intensor.fitting.fold import Fold, Request, capture_step, restore_step
 from intensor.fitting.kriging import krige
 from intensor.fitting.options import RemainderMethod, check_options
 from intensor.fitting.scoring import SCORINGS
@@ -20,14 +20,8 @@ from intensor.storage.codec import Branch
 
 def spec_of(data=NOISY_EIGHT, *, weights=None, effort=DEFAULT_EFFORT, **options):
     checked = check_options(**options)
-    (split,) = splits_of(data, checked, weights)
-    return FoldSpec(
-        split=split,
-        scale=checked.scales[0],
-        options=checked,
-        remainder=checked.remainder,
-        effort=effort,
-    )
+    (spec,) = specs_of(splits_of(data, checked, weights), checked, effort=effort)
+    return spec
 
 
 def step_of(spec, radius=0.7, gap=None, budget=None):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fitting_cases import NOISY_EIGHT, go_on, splits_of
-from intensor.fitting.fold import Fold, FoldSpec, Request
+from fitting_cases import NOISY_EIGHT, go_on, specs_of, splits_of
+from intensor.fitting.fold import Fold, Request
 from intensor.fitting.folds import open_folds, staged
 from intensor.fitting.options import check_options
 from intensor.runtime.budget import Budget
@@ -16,10 +16,7 @@ REQUESTS = [Request(0.5), Request(0.7), Request(0.7, gap=1e-4)]
 
 def specs(**options):
     checked = check_options(validation=2, **options)
-    return [
-        FoldSpec(split=split, scale=checked.scales[0], options=checked, remainder=checked.remainder)
-        for split in splits_of(NOISY_EIGHT, checked)
-    ]
+    return specs_of(splits_of(NOISY_EIGHT, checked), checked)
 
 
 class Memory:

@@ -1,16 +1,14 @@
 """The path of radii: where it begins and ends, and that a warm walk is as good as cold fits."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
 import intensor
-from fitting_cases import CLEAN, NOISY_EIGHT, go_on, splits_of
+from fitting_cases import CLEAN, NOISY_EIGHT, go_on, specs_of, splits_of
 from intensor.fitting import fold as fold_module
 from intensor.fitting.effort import DEFAULT_EFFORT, Effort
 from intensor.fitting.fold import MIN_UNUSED_RADIUS
-from intensor.fitting.kriging import krige
+from intensor.fitting.folds import open_folds
 from intensor.fitting.options import RemainderMethod, check_options
 from intensor.fitting.path import (
     CLEARLY_WORSE,
@@ -28,19 +26,22 @@ from intensor.fitting.path import (
 )
 from intensor.fitting.preparation import prepare
 from intensor.runtime.budget import Budget
-from intensor.solver.fast.engine import FastEngine
 from intensor.storage.codec import Branch
 
 THOROUGH = Effort(training_gap=1e-3, held_out_gap=0.0)
 
 
-def walked(data, *, budget=None, callback=go_on, effort=DEFAULT_EFFORT, one_radius=False, **words):
-    options = check_options(**words)
-    return walk(
+def walk_splits(held_out, options, *, budget=None, callback=go_on, one_radius=False, **more):
+    with open_folds(specs_of(held_out, options, **more)) as folds:
+        return walk(folds, budget=budget or Budget(), callback=callback, one_radius=one_radius)
+
+
+def walked(data, *, budget=None, callback=go_on, effort=DEFAULT_EFFORT, one_radius=False, **given):
+    options = check_options(**given)
+    return walk_splits(
         splits_of(data, options),
-        options.scales[0],
         options,
-        budget=budget or Budget(),
+        budget=budget,
         callback=callback,
         effort=effort,
         one_radius=one_radius,
@@ -143,9 +144,8 @@ def test_a_radius_that_does_not_bind_ends_the_walk():
 def test_folds_are_averaged():
     options = check_options(radius=0.7, validation=4)
     held_out = splits_of(NOISY_EIGHT, options)
-    arguments = {"budget": Budget(), "callback": go_on}
-    found = walk(held_out, options.scales[0], options, **arguments)
-    alone = [walk([split], options.scales[0], options, **arguments) for split in held_out]
+    found = walk_splits(held_out, options)
+    alone = [walk_splits([split], options) for split in held_out]
     assert len(alone) == 4
     for name in ("errors", "objectives", "boxes", "noise"):
         mean = np.mean([getattr(one.path, name)[0] for one in alone])
@@ -251,10 +251,11 @@ class Checks(Budget):
 def test_an_approach_whose_first_step_was_cut_off_says_nothing():
     options = check_options()
     held_out = splits_of(NOISY_EIGHT, options)
-    found = walk(held_out, options.scales[0], options, budget=Budget(), callback=go_on)
+    path = walk_splits(held_out, options).path
 
     def approached(budget):
-        return approach(held_out, found, options, budget=budget, callback=go_on)
+        with open_folds(specs_of(held_out, options)) as folds:
+            return approach(folds, path, budget=budget, callback=go_on)
 
     assert approached(Budget(0.0)) == ()
     full = approached(Budget())
@@ -308,34 +309,6 @@ def test_a_remainder_is_taken_when_most_folds_say_so(monkeypatch):
         assert found.path.kriged.tolist() == [sum(wanted) > 1]
         kriging = found.remainder is RemainderMethod.KRIGING
         assert kriging == (sum(wanted) > 1)
-
-
-def test_a_closer_fit_has_the_remainder_that_was_chosen_and_goes_on_from_the_path(monkeypatch):
-    options = check_options(remainder="auto", radius=0.7, validation=3)
-    held_out = splits_of(NOISY_EIGHT, options)
-    found = walk(held_out, options.scales[0], options, budget=Budget(), callback=go_on)
-    assert len(found.models) == 3
-    asked, begun = [], []
-    start_from = FastEngine.start_from
-
-    def spy(observations, model, **arguments):
-        asked.append(model)
-        return krige(observations, model, **arguments)
-
-    def start(engine, model, budget):
-        begun.append(len(model))
-        start_from(engine, model, budget)
-
-    monkeypatch.setattr(fold_module, "krige", spy)
-    monkeypatch.setattr(FastEngine, "start_from", start)
-    for kriged in (True, False):
-        asked.clear()
-        begun.clear()
-        chosen = found._replace(path=dataclasses.replace(found.path, kriged=np.array([kriged])))
-        pairs = approach(held_out, chosen, options, budget=Budget(), callback=go_on)
-        assert len(pairs) > 0
-        assert len(asked) == (3 * len(pairs) if kriged else 0)
-        assert begun == ([len(model) for model in found.models] if kriged else [])
 
 
 def test_walks_come_back_from_a_checkpoint_with_the_time_that_kriging_took():

@@ -10,10 +10,11 @@ import pytest
 from sklearn.base import clone
 
 import intensor
-from fitting_cases import fitted, go_on, splits_of
+from fitting_cases import fitted, go_on, specs_of, splits_of
 from intensor._estimator import TensorCompleter
 from intensor.errors import ClusterError, WorkerLostError
 from intensor.fitting.effort import Effort
+from intensor.fitting.folds import open_folds
 from intensor.fitting.options import check_options
 from intensor.fitting.path import approach, walk
 from intensor.runtime.budget import Budget
@@ -47,16 +48,14 @@ def many():
         yield client
 
 
-def walked(client=None, *, budget=None, callback=go_on, **words):
+def opened(client=None, **words):
     options = check_options(**{"validation": 2, "threads": 1, **words})
-    return walk(
-        splits_of(DATA, options),
-        options.scales[0],
-        options,
-        budget=budget or Budget(),
-        callback=callback,
-        client=client,
-    )
+    return open_folds(specs_of(splits_of(DATA, options), options), client=client)
+
+
+def walked(client=None, *, budget=None, callback=go_on, **words):
+    with opened(client, **words) as folds:
+        return walk(folds, budget=budget or Budget(), callback=callback)
 
 
 def check_same(there, here):
@@ -75,10 +74,13 @@ def test_the_path_that_is_walked_here(client, words):
 
 
 def test_a_closer_fit(client):
-    options = check_options(validation=2, threads=1)
-    given = (splits_of(DATA, options), walked(), options)
-    limits = {"budget": Budget(), "callback": go_on}
-    assert approach(*given, client=client, **limits) == approach(*given, **limits)
+    path = walked().path
+    with opened(client) as there, opened() as here:
+        found, expected = (
+            approach(folds, path, budget=Budget(), callback=go_on) for folds in (there, here)
+        )
+    assert found == expected
+    assert len(found) > 0
 
 
 def test_more_workers_walk_to_more_radii_at_a_time(many):

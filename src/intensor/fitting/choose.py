@@ -8,6 +8,7 @@ continued decides as before.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,6 +16,8 @@ from dataclasses import replace
 import numpy as np
 
 from intensor.fitting.combine import Choice, average_models, solve_seeds, warn_no_kriging
+from intensor.fitting.fold import FoldSpec
+from intensor.fitting.folds import open_folds
 from intensor.fitting.kriging import can_krige
 from intensor.fitting.options import RemainderMethod, Scale
 from intensor.fitting.path import RadiusPath, Walk, approach, capture_walk, restore_walk, walk
@@ -223,21 +226,32 @@ class _Chooser:
         if saved is not None:
             return restore_walk(saved, scale, session.samples.shape)
         notes = self._journal.under(name)
-        before = notes.seconds
-        found = walk(
-            held_out,
-            scale,
-            self._options,
-            budget=Budget(budget.remaining / n_sharing + before, within=budget, before=before),
-            callback=session.report_scale(scale),
-            remainder=remainder,
-            one_radius=one_radius,
-            client=session.client,
-            notes=notes,
-            effort=session.effort,
+        own = Budget(
+            budget.remaining / n_sharing + notes.seconds, within=budget, before=notes.seconds
         )
+        specs = [self._fold(split, scale, remainder) for split in held_out]
+        with open_folds(specs, client=session.client, notes=notes) as folds:
+            callback = session.report_scale(scale)
+            found = walk(folds, budget=own, callback=callback, one_radius=one_radius)
         self._journal.record({name: capture_walk(found)}, whole=name)
         return found
+
+    def _fold(
+        self,
+        split: Split,
+        scale: Scale,
+        remainder: RemainderMethod | None = None,
+        start: Model | None = None,
+    ) -> FoldSpec:
+        """Return a fold; by default the options say what to do with the remainder."""
+        return FoldSpec(
+            split=split,
+            scale=scale,
+            options=self._options,
+            remainder=remainder or self._options.remainder,
+            start=start,
+            effort=self._session.effort,
+        )
 
     def _walk_again_without_kriging(self, walks: list[Walk]) -> list[Walk]:
         """Walk again where boxes were fitted to a sample to allow for kriging, which is no use."""
@@ -265,6 +279,7 @@ class _Chooser:
         """Find out how closely to fit at the chosen radius.
 
         A walk that was cut off says nothing about noise, and there is no time to fit closely then.
+        With a kriged remainder, folds go on from the models of the walk, as the last fit will.
         """
         session, name = self._session, "approach"
         n_held_out = sum(split.held.n_cells for split in self._splits)
@@ -279,17 +294,15 @@ class _Chooser:
             return replace(validation, approach=tuple(pairs))
         notes = self._journal.under(name)
         budget = session.reserve("approaching", TOLERANCE_SHARE)
-        before = notes.seconds
-        found = approach(
-            self._splits,
-            walked,
-            self._options,
-            budget=Budget(budget.remaining + before, within=budget, before=before),
-            callback=session.report_scale(walked.scale),
-            client=session.client,
-            notes=notes,
-            effort=session.effort,
-        )
+        budget = Budget(budget.remaining + notes.seconds, within=budget, before=notes.seconds)
+        warm = walked.remainder is RemainderMethod.KRIGING
+        specs = [
+            self._fold(split, walked.scale, walked.remainder, model if warm else None)
+            for split, model in itertools.zip_longest(self._splits, walked.models)
+        ]
+        with open_folds(specs, client=session.client, notes=notes) as folds:
+            callback = session.report_scale(walked.scale)
+            found = approach(folds, walked.path, budget=budget, callback=callback)
         gaps, errors = np.array(found).reshape(-1, 2).T
         self._journal.record({name: {"gaps": gaps, "errors": errors}}, whole=name)
         return replace(validation, approach=found)

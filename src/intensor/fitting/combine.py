@@ -141,10 +141,8 @@ def solve_seeds(
     walked
         The first solve may go on from its model: when asked to (``warm``), or when there is too
         little time to begin from nothing.
-    name
-        Name of these solves in the journal.
-    stage
-        What is reported about them.
+    name, stage
+        Name of these solves in the journal, and what is reported about them.
     """
     options, journal = session.options, session.journal
     data = _place_cells(session, prepared.observations)
@@ -152,9 +150,9 @@ def solve_seeds(
     settings = _settings(options, prepared, radius, tolerance)
     results: list[Result] = []
     for seed in range(options.n_solutions):
-        if results and (budget.spent or session.stopped):
+        late = budget.spent or session.stopped
+        if results and late:
             break
-        late = budget.spent or session.stopped  # go on from the walk, and no further
         share = budget.remaining / (options.n_solutions - seed)
         entry = f"{name}, {seed}"
         saved = journal.recall(entry)
@@ -162,8 +160,8 @@ def solve_seeds(
             results.append(restore_result(saved.branch("result"), data.shape))
             continue
         short = walked is not None and share < SCRATCH_RATIO * walked.seconds_per_fold
-        go_on = late or ((warm or short) and seed == 0 and options.version.warm_start)
-        start = walked.models[0] if walked is not None and go_on and saved is None else None
+        first = (warm or short) and seed == 0 and options.version.warm_start
+        start = walked.models[0] if walked and saved is None and (late or first) else None
         before = saved.branch("run").finite("seconds") if saved is not None else 0.0
         result = run(
             data,

@@ -40,7 +40,7 @@ class Folds(abc.ABC):
     Parameters
     ----------
     specs
-        The folds.
+        The folds, all of the same scale and options.
     notes
         Steps that were taken before the fit was killed, and those to come.
     ahead
@@ -56,6 +56,7 @@ class Folds(abc.ABC):
         self, specs: Sequence[FoldSpec], notes: Notes, *, ahead: int = 1, at_once: bool = False
     ) -> None:
         self.ahead = ahead
+        self.scale, self.options = specs[0].scale, specs[0].options
         self.kriges = any(spec.kriges for spec in specs)
         self._specs = specs
         self._notes = notes

@@ -11,12 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, Shape
-from intensor.fitting.effort import DEFAULT_EFFORT, Effort
-from intensor.fitting.fold import Callback, FoldSpec, Request, Step
-from intensor.fitting.folds import Folds, open_folds
-from intensor.fitting.journal import NO_NOTES, Notes
-from intensor.fitting.options import Options, RemainderMethod, Scale
-from intensor.fitting.preparation import Split
+from intensor.fitting.fold import Callback, Request, Step
+from intensor.fitting.folds import Folds
+from intensor.fitting.options import RemainderMethod, Scale
 from intensor.model.model import Model
 from intensor.options.ranges import EXTREME
 from intensor.runtime.budget import Budget
@@ -167,7 +164,7 @@ class _Progression:
     """The radii of a walk so far: their errors, the best models, and whether to go on."""
 
     def __init__(self) -> None:
-        self.rows: list[tuple[float, ...]] = []
+        self.rows: list[dict[str, Any]] = []
         self.models: tuple[Model, ...] = ()
         self.cut = False
         self.kriging_seconds = 0.0
@@ -183,15 +180,15 @@ class _Progression:
         self.kriging_seconds = max(self.kriging_seconds, *(step.kriging_seconds for step in steps))
         error = _mean([step.error for step in steps])
         self.rows.append(
-            (
-                radius,
-                error,
-                _mean([step.objective for step in steps]),
-                _mean([len(step.model) for step in steps]),
-                _mean([step.noise for step in steps]),
-                max(step.seconds for step in steps),
-                _mean([step.kriged for step in steps]),
-            )
+            {
+                "radii": radius,
+                "errors": error,
+                "objectives": _mean([step.objective for step in steps]),
+                "boxes": _mean([len(step.model) for step in steps]),
+                "noise": _mean([step.noise for step in steps]),
+                "seconds": max(step.seconds for step in steps),
+                "kriged": _mean([step.kriged for step in steps]) > 0.5,
+            }
         )
         better = error < (1.0 - MIN_GAIN) * self._least
         self._n_without_gain = 0 if better else self._n_without_gain + 1
@@ -207,59 +204,28 @@ def _mean(numbers: Sequence[float]) -> float:
     return float(np.mean(numbers))
 
 
-def walk(
-    splits: Sequence[Split],
-    scale: Scale,
-    options: Options,
-    *,
-    budget: Budget,
-    callback: Callback,
-    remainder: RemainderMethod | None = None,
-    one_radius: bool = False,
-    client: Any = None,
-    notes: Notes = NO_NOTES,
-    effort: Effort = DEFAULT_EFFORT,
-) -> Walk:
+def walk(folds: Folds, *, budget: Budget, callback: Callback, one_radius: bool = False) -> Walk:
     """Walk up the radii until held-out cells are predicted no better.
 
     Parameters
     ----------
-    splits
-        Training and held-out observations, one split per fold.
     callback
         Called with the progress of each solve; False ends that solve.
-    remainder
-        What to do with the remainder, by default what the options say.
     one_radius
         Try a single radius where the remainder is kriged: that is enough to compare scales.
-    client
-        Client of a Dask cluster that takes the steps of several folds and radii at a time.
-    notes
-        Steps that were taken before the fit was killed; they are not taken again.
     """
-    remainder = options.remainder if remainder is None else remainder
-    specs = [
-        FoldSpec(split=split, scale=scale, options=options, remainder=remainder, effort=effort)
-        for split in splits
-    ]
     progression = _Progression()
-    with open_folds(specs, client=client, notes=notes) as folds:
-        for radius, steps in _steps(folds, _radii(folds, options, one_radius), budget, callback):
-            if not progression.add(radius, steps) or (budget.spent and not folds.remembers):
-                break
-    columns = map(np.array, zip(*progression.rows, strict=True))
-    radii, errors, objectives, boxes, noise, seconds, kriged = columns
+    radii = _radii(folds, one_radius)
+    for radius, steps in _steps(folds, radii, budget, callback):
+        if not progression.add(radius, steps) or (budget.spent and not folds.remembers):
+            break
+    rows, scale = progression.rows, folds.scale
+    columns: dict[str, Any] = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     path = RadiusPath(
         transform=scale.transform.name,
         baseline="additive" if scale.additive else "none",
-        metric=options.scoring.name,
-        radii=radii,
-        errors=errors,
-        objectives=objectives,
-        boxes=boxes,
-        noise=noise,
-        seconds=seconds,
-        kriged=kriged > 0.5,
+        metric=folds.options.scoring.name,
+        **columns,
     )
     return Walk(scale, path, progression.models, progression.cut, progression.kriging_seconds)
 
@@ -273,12 +239,12 @@ def _steps(
         yield from zip(some, folds.take(requests, budget, callback), strict=True)
 
 
-def _radii(folds: Folds, options: Options, one_radius: bool) -> Iterator[float]:
+def _radii(folds: Folds, one_radius: bool) -> Iterator[float]:
     """Yield the radius that is given, or growing ones from the largest fitted value."""
+    options, radius = folds.options, folds.largest
     if options.radius is not None:
         yield options.radius
         return
-    radius = folds.largest
     if folds.kriges and one_radius:
         yield min(SCOUTED_RADIUS_RATIO * radius, EXTREME)
         return
@@ -291,21 +257,12 @@ def _radii(folds: Folds, options: Options, one_radius: bool) -> Iterator[float]:
 
 
 def approach(
-    splits: Sequence[Split],
-    walked: Walk,
-    options: Options,
-    *,
-    budget: Budget,
-    callback: Callback,
-    client: Any = None,
-    notes: Notes = NO_NOTES,
-    effort: Effort = DEFAULT_EFFORT,
+    folds: Folds, path: RadiusPath, *, budget: Budget, callback: Callback
 ) -> tuple[tuple[float, float], ...]:
-    """Fit at the radius of a walk ever more closely, and measure how well each fit predicts.
+    """Fit at the radius of a path ever more closely, and measure how well each fit predicts.
 
     On noisy data a fit can be too close: the last boxes follow the noise. So the gap at which to
-    stop is chosen on held-out cells, as the radius is. With a kriged remainder, folds go on from
-    the models of the walk, as the fit of all observations will.
+    stop is chosen on held-out cells, as the radius is.
 
     Returns
     -------
@@ -313,35 +270,20 @@ def approach(
     may have cut off the last one, which is closer than the one before all the same. There are none
     at all when the first was cut off, since it says nothing then.
     """
-    path, remainder = walked.path, walked.remainder
-    warm = remainder is not RemainderMethod.NONE and walked.models
-    starts = walked.models if warm else [None] * len(splits)
-    specs = [
-        FoldSpec(
-            split=split,
-            scale=walked.scale,
-            options=options,
-            remainder=remainder,
-            start=start,
-            effort=effort,
-        )
-        for split, start in zip(splits, starts, strict=True)
-    ]
     noise = float(path.noise[path.best])
     found: list[tuple[float, float]] = []
-    with open_folds(specs, client=client, notes=notes) as folds:
-        for share in GAP_SHARES:
-            request = Request(path.radius, gap=share * noise)
-            (steps,) = folds.take([request], budget, callback)
-            cut = any(step.cut for step in steps)
-            if cut and not found:
-                break
-            error = _mean([step.error for step in steps])
-            found.append((share * noise, error))
-            if cut or error > (1.0 + CLEARLY_WORSE) * min(error for _, error in found):
-                break
-            if budget.spent and not folds.remembers:
-                break
+    for share in GAP_SHARES:
+        request = Request(path.radius, gap=share * noise)
+        (steps,) = folds.take([request], budget, callback)
+        cut = any(step.cut for step in steps)
+        if cut and not found:
+            break
+        error = _mean([step.error for step in steps])
+        found.append((share * noise, error))
+        if cut or error > (1.0 + CLEARLY_WORSE) * min(error for _, error in found):
+            break
+        if budget.spent and not folds.remembers:
+            break
     return tuple(found)
 
 

@@ -20,29 +20,22 @@ __all__ = ["Session"]
 class Session:
     """One fit under way.
 
-    Parameters
+    Attributes
     ----------
     samples
         Checked observations, in standard order.
-    options
-        How to fit.
-    budget
-        Time of the fit.
+    options, budget
+        How to fit, and the time for it.
     journal
-        Remembers what is finished, for a fit that is continued after it was killed.
-    callback
-        Called with the progress of every solve; the fit ends when it returns False.
+        Finished parts, for a fit that is continued after it was killed.
     client
         Client of a Dask cluster that does the work; None for this process.
     effort
         How much work choices are worth.
-
-    Attributes
-    ----------
     choosing
         The part of the budget that choices are made in; it ends when the callback says so.
     stopped
-        Whether the callback has said so.
+        Whether the callback has returned False.
     """
 
     def __init__(
