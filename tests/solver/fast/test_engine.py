@@ -122,7 +122,7 @@ def test_small_noisy_tensors_are_certified(shape, n):
 
 
 def test_small_noisy_tensors_are_certified_through_samples(sampling):
-    data, optimum = noisy((4, 4, 4), 400, 0)
+    data, optimum = noisy((4, 4, 4), 400, 1)
     result = solve(data, version="sampling twice", tol=1e-9, threads=2)
     assert sampling
     assert result.status is Status.OPTIMAL
