@@ -1,6 +1,7 @@
 """Which oracle answers under which name, and how long it may take."""
 
 import math
+import pickle
 import time
 
 import numpy as np
@@ -57,6 +58,13 @@ def test_solvers_go_by_their_names(choice):
     assert isinstance(oracle, MipOracle)
     costs = np.random.default_rng(1).normal(size=cells.n_cells)
     assert oracle.minimise(costs, budget=Budget(0.0)).source == choice
+
+
+def test_choices_travel_to_workers():
+    for choice in EXACT_CHOICES.values():
+        assert pickle.loads(pickle.dumps(choice)).name == choice.name
+    again = pickle.loads(pickle.dumps(find_exact("branch")))
+    assert isinstance(again.oracle(some_cells((4, 4))), BranchOracle)
 
 
 def test_an_unknown_name_is_refused_with_those_there_are():

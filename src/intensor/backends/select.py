@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -66,19 +67,15 @@ class Device:
     ----------
     name
         The value of the option ``device``.
+    any_version
+        Whether every version can be used; if not, only those whose cells can be anywhere.
+    memory_only
+        Whether coordinates and values must be arrays in memory.
     """
 
     name: str
-
-    @property
-    def any_version(self) -> bool:
-        """Whether every version can be used; if not, only those whose cells can be anywhere."""
-        return True
-
-    @property
-    def memory_only(self) -> bool:
-        """Whether coordinates and values must be arrays in memory."""
-        return False
+    any_version: bool = True
+    memory_only: bool = False
 
     def has_cuda(self) -> bool:
         """Say whether a CUDA device may be used; raise when it is required and missing."""
@@ -100,11 +97,6 @@ class CudaDevice(Device):
     """An NVIDIA device, for data of any size."""
 
     __slots__ = ()
-
-    @property
-    def any_version(self) -> bool:
-        """Only versions whose cells can be anywhere."""
-        return False
 
     def has_cuda(self) -> bool:
         """Return True, or raise when there is no device."""
@@ -129,41 +121,24 @@ class AutomaticDevice(CudaDevice):
 
     __slots__ = ()
 
-    @property
-    def any_version(self) -> bool:
-        """Every version: those whose cells must be in memory fetch them."""
-        return True
-
     def has_cuda(self) -> bool:
         """Say whether there is a device."""
         if importlib.util.find_spec("cupy") is None:
             return False
-        try:
-            check_device()
-        except DeviceError:
-            return False
-        return True
+        with contextlib.suppress(DeviceError):
+            return super().has_cuda()
+        return False
 
     def wants_cuda(self, n: int) -> bool:
         """Say whether there is a device and the data is large."""
         return n >= MIN_OBSERVATIONS_FOR_CUDA and self.has_cuda()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredDevice(Device):
     """A backend from outside (``BACKENDS``)."""
 
     opener: OpenCells
-
-    @property
-    def any_version(self) -> bool:
-        """Only versions whose cells can be anywhere."""
-        return False
-
-    @property
-    def memory_only(self) -> bool:
-        """Arrays in memory only."""
-        return True
 
     def open(self, observations: Observations, radius: float, workers: Workers) -> Cells:
         """Return the cells of the backend."""
@@ -171,7 +146,10 @@ class RegisteredDevice(Device):
 
 
 CPU = Device("cpu")
-DEVICES = {device.name: device for device in (CPU, CudaDevice("cuda"), AutomaticDevice("auto"))}
+DEVICES = {
+    device.name: device
+    for device in (CPU, CudaDevice("cuda", any_version=False), AutomaticDevice("auto"))
+}
 """The devices that the package brings, by name."""
 
 
@@ -185,7 +163,9 @@ def find_device(name: object) -> Device:
     if not isinstance(name, str) or name not in devices():
         expected = ", ".join(repr(known) for known in devices())
         raise SettingError(f"device is {name!r}; expected one of {expected}")
-    return DEVICES[name] if name in DEVICES else RegisteredDevice(name, BACKENDS[name])
+    if name in DEVICES:
+        return DEVICES[name]
+    return RegisteredDevice(name, any_version=False, memory_only=True, opener=BACKENDS[name])
 
 
 def open_cells(data: Data, radius: float, workers: Workers, device: Device = CPU) -> Cells:

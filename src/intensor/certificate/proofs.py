@@ -155,7 +155,7 @@ def check_bound(
     found, passed = data.within, False
     message = _contradiction(claimed, data, precision, ceiling)
     if message:
-        pass  # whatever the witness is
+        pass  # the witness does not matter
     elif not 0.0 <= as_number(result.model.radius) <= MAX_WEIGHT_SUM:
         message = f"there is no bound for a radius of {result.model.radius}"
     elif (

@@ -8,9 +8,9 @@ programming, which takes as long as it takes, or nothing.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -114,16 +114,19 @@ class Terms(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ExactChoice(ABC):
+class ExactChoice:
     """Which exact oracle a solve asks.
 
     Attributes
     ----------
     name
         The value of the option ``exact``.
+    make
+        Makes the oracle for the cells of a solve; it can be pickled, for workers of a cluster.
     """
 
     name: str
+    make: Callable[[Data, Terms], Oracle]
 
     def oracle(
         self,
@@ -148,119 +151,7 @@ class ExactChoice(ABC):
         device
             Enumerates on a CUDA device if it may use one and that is faster.
         """
-        return self._make(data, Terms(patient, threads, time_limit, device))
-
-    @abstractmethod
-    def _make(self, data: Data, terms: Terms) -> Oracle: ...
-
-
-class AutomaticChoice(ExactChoice):
-    """The faster of enumeration and branch and bound, if it is expected to end in time."""
-
-    __slots__ = ()
-
-    def _make(self, data: Data, terms: Terms) -> Oracle:
-        """Choose by the expected seconds; large data that is not in memory is not fetched."""
-        if not isinstance(data, Observations) and data.n_cells > MAX_CELLS_TO_FETCH:
-            return FreeBoundOracle(data)
-        limit = MAX_EXPECTED_SECONDS if terms.time_limit is None else terms.time_limit
-        observations = data.host()
-        searches = [search(observations, terms) for search in SEARCHES.values()]
-        fastest = min(searches, key=DecomposedOracle.expected_seconds)
-        seconds = fastest.expected_seconds()
-        if seconds <= limit and _fits(fastest):
-            return TimeLimitedOracle(fastest, OVERRUN_FACTOR * (1.0 + seconds))
-        return (MIP_FALLBACK if terms.patient else NO_SEARCH).oracle(observations)
-
-
-class SearchChoice(ExactChoice):
-    """One of the searches that need no solver, however long it takes."""
-
-    __slots__ = ()
-
-    def _make(self, data: Data, terms: Terms) -> Oracle:
-        """Return the search, or raise when the tensor is too large for it."""
-        search = SEARCHES[self.name](data.host(), terms)
-        if not math.isfinite(search.expected_seconds()):
-            raise SettingError(
-                f"exact={self.name!r} cannot search a tensor of shape {data.shape}; "
-                "use exact='auto'"
-            )
-        require_memory(
-            search.expected_bytes(),
-            f"exact={self.name!r} for a tensor of shape {data.shape}",
-            advice="use exact='auto', which does without where it must, or exact='off'",
-        )
-        return search
-
-
-class MipChoice(ExactChoice):
-    """An integer programming solver."""
-
-    __slots__ = ()
-
-    def _make(self, data: Data, terms: Terms) -> Oracle:
-        """Return the oracle around the solver, or raise when the solver is not installed."""
-        return MipOracle(data.host(), mip_solver(self.name))
-
-
-class NoSearchChoice(ExactChoice):
-    """No search: the bound is the free one."""
-
-    __slots__ = ()
-
-    def _make(self, data: Data, terms: Terms) -> Oracle:
-        """Return the oracle of the free bound; cells stay where they are."""
-        return FreeBoundOracle(data)
-
-
-@dataclass(frozen=True, slots=True)
-class RegisteredChoice(ExactChoice):
-    """An oracle from outside (``ORACLES``)."""
-
-    make: Callable[[Observations], Oracle]
-
-    def _make(self, data: Data, terms: Terms) -> Oracle:
-        """Return the oracle from outside."""
-        return self.make(data.host())
-
-
-NO_SEARCH, MIP_FALLBACK = NoSearchChoice("off"), MipChoice("highs")
-EXACT_CHOICES: dict[str, ExactChoice] = {
-    choice.name: choice
-    for choice in (
-        AutomaticChoice("auto"),
-        SearchChoice("enumeration"),
-        SearchChoice("branch"),
-        MIP_FALLBACK,
-        MipChoice("scip"),
-        MipChoice("gurobi"),
-        NO_SEARCH,
-    )
-}
-"""The exact oracles that the package brings, by name."""
-
-
-def exact_choices() -> tuple[str, ...]:
-    """Return the names of all exact oracles, those of ``ORACLES`` last."""
-    return (*EXACT_CHOICES, *ORACLES)
-
-
-def find_exact(name: object) -> ExactChoice:
-    """Return the exact oracle of a name, or raise a SettingError that lists the names."""
-    if not isinstance(name, str) or name not in exact_choices():
-        expected = ", ".join(repr(known) for known in exact_choices())
-        raise SettingError(f"exact is {name!r}; expected one of {expected}")
-    return EXACT_CHOICES[name] if name in EXACT_CHOICES else RegisteredChoice(name, ORACLES[name])
-
-
-def _fits(search: DecomposedOracle) -> bool:
-    """Say whether there is memory for the tables of a search."""
-    try:
-        require_memory(search.expected_bytes(), "an exact search", advice="")
-    except MemoryLimitError:
-        return False
-    return True
+        return self.make(data, Terms(patient, threads, time_limit, device))
 
 
 def _enumeration(observations: Observations, terms: Terms) -> DecomposedOracle:
@@ -278,3 +169,85 @@ def _branch_and_bound(observations: Observations, terms: Terms) -> DecomposedOra
 
 SEARCHES = {"enumeration": _enumeration, "branch": _branch_and_bound}
 """The searches that need no solver, by name."""
+
+
+def _automatic(data: Data, terms: Terms) -> Oracle:
+    """Return the faster search, if it is expected to end in time; do not fetch large data."""
+    if not isinstance(data, Observations) and data.n_cells > MAX_CELLS_TO_FETCH:
+        return FreeBoundOracle(data)
+    limit = MAX_EXPECTED_SECONDS if terms.time_limit is None else terms.time_limit
+    observations = data.host()
+    searches = [search(observations, terms) for search in SEARCHES.values()]
+    fastest = min(searches, key=DecomposedOracle.expected_seconds)
+    seconds = fastest.expected_seconds()
+    if seconds <= limit and _fits(fastest):
+        return TimeLimitedOracle(fastest, OVERRUN_FACTOR * (1.0 + seconds))
+    return (
+        _integer_program("highs", observations, terms) if terms.patient else _no_search(data, terms)
+    )
+
+
+def _fits(search: DecomposedOracle) -> bool:
+    """Say whether there is memory for the tables of a search."""
+    try:
+        require_memory(search.expected_bytes(), "an exact search", advice="")
+    except MemoryLimitError:
+        return False
+    return True
+
+
+def _search(name: str, data: Data, terms: Terms) -> Oracle:
+    """Return a search, however long it takes, or raise when the tensor is too large for it."""
+    search = SEARCHES[name](data.host(), terms)
+    if not math.isfinite(search.expected_seconds()):
+        raise SettingError(
+            f"exact={name!r} cannot search a tensor of shape {data.shape}; use exact='auto'"
+        )
+    require_memory(
+        search.expected_bytes(),
+        f"exact={name!r} for a tensor of shape {data.shape}",
+        advice="use exact='auto', which does without where it must, or exact='off'",
+    )
+    return search
+
+
+def _integer_program(name: str, data: Data, terms: Terms) -> Oracle:
+    return MipOracle(data.host(), mip_solver(name))
+
+
+def _no_search(data: Data, terms: Terms) -> Oracle:
+    return FreeBoundOracle(data)
+
+
+def _registered(make: Callable[[Observations], Oracle], data: Data, terms: Terms) -> Oracle:
+    return make(data.host())
+
+
+EXACT_CHOICES = {
+    choice.name: choice
+    for choice in (
+        ExactChoice("auto", _automatic),
+        *(ExactChoice(name, partial(_search, name)) for name in SEARCHES),
+        *(
+            ExactChoice(name, partial(_integer_program, name))
+            for name in ("highs", "scip", "gurobi")
+        ),
+        ExactChoice("off", _no_search),
+    )
+}
+"""The exact oracles that the package brings, by name."""
+
+
+def exact_choices() -> tuple[str, ...]:
+    """Return the names of all exact oracles, those of ``ORACLES`` last."""
+    return (*EXACT_CHOICES, *ORACLES)
+
+
+def find_exact(name: object) -> ExactChoice:
+    """Return the exact oracle of a name, or raise a SettingError that lists the names."""
+    if not isinstance(name, str) or name not in exact_choices():
+        expected = ", ".join(repr(known) for known in exact_choices())
+        raise SettingError(f"exact is {name!r}; expected one of {expected}")
+    if name in EXACT_CHOICES:
+        return EXACT_CHOICES[name]
+    return ExactChoice(name, partial(_registered, ORACLES[name]))

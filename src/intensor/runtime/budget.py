@@ -1,7 +1,7 @@
 """The budget of a computation: a deadline and a stop flag that Ctrl-C sets.
 
-Everything that can take long asks its budget between two pieces of work, so that a
-solve ends in good order, with its best model, whoever stops it.
+Everything that can take long asks its budget between two pieces of work, so that a solve always
+ends in good order, with its best model.
 
 The clock stands still while kernels are compiled or loaded (``stopwatch``). That happens once, can
 take longer than the work itself, and would use up a short limit before any work is done.

@@ -2,7 +2,7 @@
 
 ``njit`` is Numba's decorator with three differences. The time that compiling, loading and storing
 take is counted (``stopwatch``), so that no time limit has to pay for it. The first compilation of
-a process is announced in the log. And whatever happens to the files costs time and nothing else
+a process is announced in the log. And a problem with the files costs time and nothing else
 (``kernel_files``).
 """
 
@@ -29,7 +29,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Function], Functio
 
     def decorate(function: Function) -> Function:
         kernel: Any = numba.njit(**options)(function)
-        if cache and kernel is not function:  # with NUMBA_DISABLE_JIT it stays what it is
+        if cache and kernel is not function:  # with NUMBA_DISABLE_JIT it is not compiled
             try:
                 kernel._cache = KernelCache(function)
             except (OSError, RuntimeError) as problem:  # there is no folder for it

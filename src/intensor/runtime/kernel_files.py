@@ -81,7 +81,7 @@ FILES = Files()
 
 
 class KernelFile(IndexDataCacheFile):
-    """The files of one kernel, each with the key of what it holds.
+    """The files of one kernel, each with the key of its entry.
 
     Two processes that add to an index at the same time can give one number to two files. Without
     the key, a kernel compiled for other types would be loaded, and called.
@@ -101,7 +101,7 @@ class KernelFile(IndexDataCacheFile):
 
 
 class KernelCache(FunctionCache):
-    """Numba's cache of a function; whatever goes wrong with files costs time and nothing else."""
+    """Numba's cache of a function; a problem with files costs time and nothing else."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return a compiled kernel, or None if there is none or it cannot be read."""
@@ -109,7 +109,7 @@ class KernelCache(FunctionCache):
             try:
                 self._open()
                 return super().load_overload(sig, target_context)
-            except Exception as problem:  # whatever unpickling damaged files comes up with
+            except Exception as problem:  # unpickling a damaged file can raise anything
                 FILES.tell(
                     "damaged",
                     f"A compiled kernel in {self.cache_path} cannot be read ({problem!r}); it is "
@@ -139,7 +139,7 @@ class KernelCache(FunctionCache):
             )
 
     def _begin_again(self) -> None:
-        """Empty the index, so that what is compiled now can be found next time."""
+        """Empty the index, so that the kernel that is compiled now is found next time."""
         try:
             self.flush()
         except Exception as problem:
@@ -158,7 +158,7 @@ def notice_level() -> int:
 def source_stamp(function: Callable[..., Any]) -> str:
     """Return a digest of the code of a kernel, of everything that it calls, and of its constants.
 
-    Numba looks at the file of the kernel alone, but what it calls is compiled into it.
+    Numba looks at the file of the kernel alone, but the kernels it calls are compiled into it.
     """
     files: set[str] = set()
     constants: set[str] = set()

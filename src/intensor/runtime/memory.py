@@ -93,7 +93,7 @@ class Solver(Protocol):
     """Anything that knows how much memory its solves take."""
 
     def bytes_needed(self, n_cells: int, shape: Shape) -> int:
-        """Return how many bytes a solve of this many distinct cells takes."""
+        """Return the bytes that a solve of ``n_cells`` distinct cells takes."""
         ...
 
 

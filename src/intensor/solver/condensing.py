@@ -20,26 +20,26 @@ def condense(observations: Observations) -> tuple[Observations, Whole | None]:
     Examples
     --------
     >>> from intensor.data.observations import observe
-    >>> few, whole = condense(observe([[70, 0], [900, 2]], [1.0, 2.0]))
-    >>> few.shape, whole.shape
+    >>> few, full = condense(observe([[70, 0], [900, 2]], [1.0, 2.0]))
+    >>> few.shape, full.shape
     ((2, 2), (901, 3))
     """
-    coords, whole = leave_out(observations.coords, observations.shape)
-    if whole is None:
+    coords, full = leave_out(observations.coords, observations.shape)
+    if full is None:
         return observations, None
     narrow = tuple(
         column.astype(np.min_scalar_type(length - 1), copy=False)
-        for column, length in zip(coords, whole.condensed, strict=True)
+        for column, length in zip(coords, full.condensed, strict=True)
     )
-    return replace(observations, shape=whole.condensed, coords=narrow), whole
+    return replace(observations, shape=full.condensed, coords=narrow), full
 
 
-def expand_model(model: Model, whole: Whole) -> Model:
+def expand_model(model: Model, full: Whole) -> Model:
     """Return a model of the condensed tensor as one of the full tensor."""
-    return replace(model, vertices=whole.spread_vertices(model.vertices))
+    return replace(model, vertices=full.spread_vertices(model.vertices))
 
 
-def expand_result(result: Result, whole: Whole) -> Result:
+def expand_result(result: Result, full: Whole) -> Result:
     """Return a result for the condensed tensor as one for the full tensor."""
-    witness = None if result.witness is None else expand_model(result.witness, whole)
-    return replace(result, model=expand_model(result.model, whole), witness=witness)
+    witness = None if result.witness is None else expand_model(result.witness, full)
+    return replace(result, model=expand_model(result.model, full), witness=witness)

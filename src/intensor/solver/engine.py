@@ -111,4 +111,4 @@ class Version(ABC):
 
     @abstractmethod
     def bytes_needed(self, n_cells: int, shape: Shape) -> int:
-        """Return how many bytes a solve of so many distinct cells takes."""
+        """Return the bytes that a solve of ``n_cells`` distinct cells takes."""

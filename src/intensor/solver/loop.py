@@ -45,7 +45,7 @@ def run(
     settings, callback
         As in ``solve``.
     budget
-        When to stop, whatever has been reached.
+        When to stop, also without a proof.
     start
         A model whose vertices the engine begins with, if its version has warm starts.
     keeper

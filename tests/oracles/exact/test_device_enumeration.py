@@ -9,7 +9,7 @@ import intensor
 from intensor.backends.select import find_device
 from intensor.data.observations import observe
 from intensor.oracles.base import Goal
-from intensor.oracles.cascade import find_exact
+from intensor.oracles.cascade import FreeBoundOracle, find_exact
 from intensor.oracles.exact.enumeration import EnumerationOracle
 from intensor.oracles.trivial import vertex_cost
 from intensor.runtime.budget import Budget
@@ -85,7 +85,7 @@ def test_a_solve_asks_for_its_device(monkeypatch):
 
     def spy(observations, **options):
         asked.append(options["device"].name)
-        return find_exact("off").oracle(observations)
+        return FreeBoundOracle(observations)
 
     monkeypatch.setattr(type(find_exact("auto")), "oracle", lambda choice, *a, **k: spy(*a, **k))
     data = intensor.planted((3, 3, 3), 20)

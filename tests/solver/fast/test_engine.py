@@ -109,7 +109,7 @@ def test_planted_tensors_come_out_exactly_through_samples_of_samples(sampling):
     assert intensor.verify(result, data.coords, data.values).ok
 
 
-@pytest.mark.parametrize(("shape", "n"), [((5, 5, 5), 80), ((6, 6), 60), ((3, 4, 2, 3), 90)])
+@pytest.mark.parametrize(("shape", "n"), [((4, 4, 5), 70), ((6, 6), 60), ((3, 4, 2, 3), 90)])
 def test_small_noisy_tensors_are_certified(shape, n):
     data, optimum = noisy(shape, n, 0)
     result = solve(data, tol=1e-9, exact="enumeration")
@@ -122,7 +122,7 @@ def test_small_noisy_tensors_are_certified(shape, n):
 
 
 def test_small_noisy_tensors_are_certified_through_samples(sampling):
-    data, optimum = noisy((5, 5, 5), 600, 0)
+    data, optimum = noisy((4, 4, 4), 400, 1)
     result = solve(data, version="sampling twice", tol=1e-9, threads=2)
     assert sampling
     assert result.status is Status.OPTIMAL
@@ -142,7 +142,12 @@ def test_every_exact_oracle_certifies(exact):
 
 
 @pytest.mark.parametrize(
-    ("shape", "n", "exact"), [((12, 12, 12), 500, "enumeration"), ((25, 20, 3), 400, "branch")]
+    ("shape", "n", "exact"),
+    [
+        ((10, 10, 10), 400, "enumeration"),
+        ((14, 12, 3), 200, "branch"),
+        pytest.param((25, 20, 3), 400, "branch", marks=pytest.mark.slow),
+    ],
 )
 def test_noise_is_no_obstacle_to_a_proof(shape, n, exact):
     data = intensor.planted(shape, n, noise=0.05)
@@ -160,7 +165,7 @@ def test_noise_is_no_obstacle_to_a_proof(shape, n, exact):
 
 def test_an_exact_call_brings_all_that_it_finds(monkeypatch):
     # The pool of a call enters together: without it each call would bring one vertex.
-    data = intensor.planted((10, 10, 10), 400, 3, noise=0.05)
+    data = intensor.planted((8, 8, 8), 300, 3, noise=0.05)
     lazy = (Effort(batches=1, starts=1, sweeps=8, max_vertices=6),)  # leaves much to find
     for pool in (64, 2):
         version = Fast(tuning=Tuning(efforts_few_cells=lazy, exact_pool=pool))
@@ -173,7 +178,13 @@ def test_an_exact_call_brings_all_that_it_finds(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("shape", "n", "exact"), [((14, 14, 14), 600, "enumeration"), ((22, 22, 3), 500, "branch")]
+    ("shape", "n", "exact"),
+    [
+        ((10, 10, 10), 400, "enumeration"),
+        ((14, 14, 3), 300, "branch"),
+        pytest.param((14, 14, 14), 600, "enumeration", marks=pytest.mark.slow),
+        pytest.param((22, 22, 3), 500, "branch", marks=pytest.mark.slow),
+    ],
 )
 def test_threads_do_not_change_what_is_proven(shape, n, exact):
     data = intensor.planted(shape, n, noise=0.05)
@@ -184,7 +195,7 @@ def test_threads_do_not_change_what_is_proven(shape, n, exact):
 
 def test_the_time_limit_ends_an_exact_call():
     data = intensor.planted((24, 24, 24), 600, noise=0.05)
-    result = solve(data, tol=1e-9, exact="enumeration", time_limit=4.0)
+    result = solve(data, tol=1e-9, exact="enumeration", time_limit=1.0)
     assert result.status is Status.TIME_LIMIT
     assert intensor.verify(result, data.coords, data.values).ok
 

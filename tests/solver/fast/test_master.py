@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_master
+from intensor.runtime.threads import one_blas_thread
 from intensor.solver.fast import master as master_module
 from intensor.solver.fast.master import Master
 from intensor.solver.fast.tuning import TUNING, Tuning
@@ -381,6 +382,21 @@ def test_after_a_failure_exchanges_pause(exchanges):
         problem.solve(1e-13)
         tried.append(len(exchanges))
     assert tried == [1, 1, 1, 2]
+
+
+def test_factors_are_computed_on_one_blas_thread(monkeypatch):
+    # The bits of LAPACK depend on its threads.
+    counted = []
+
+    def counting():
+        counted.append(1)
+        return one_blas_thread()
+
+    monkeypatch.setattr(master_module, "one_blas_thread", counting)
+    problem = Crowded(*drawn(50, 30, 1, 1.0), exchanges_per_vertex=1)
+    problem.solve(1e-12)
+    assert problem.master._factored
+    assert counted == [1]
 
 
 def test_few_vertices_are_never_exchanged(exchanges):

@@ -168,14 +168,6 @@ def test_pricing_at_the_zero_vertex():
     assert proposals.flags[0].all()
 
 
-@pytest.mark.parametrize("efforts", [TUNING.efforts_few_cells, TUNING.efforts_many_cells])
-def test_efforts_rise_and_fit_into_lanes(efforts):
-    for effort in efforts:
-        assert 1 <= effort.starts <= 64
-    work = [effort.batches * effort.starts * effort.sweeps for effort in efforts]
-    assert work == sorted(work)
-
-
 def value_with(priced, index, row):
     """Return the objective when a vertex in use is exchanged for another."""
     packed, shape = priced.active.cells.packed, priced.observations.shape

@@ -33,7 +33,7 @@ class Findings(NamedTuple):
     flags, signs
         The vertices found that were not known.
     source
-        The oracle that answered, in a word.
+        Name of the oracle that answered.
     """
 
     bound: float

@@ -120,7 +120,7 @@ class Corrective:
         return False
 
     def _admit_new(self, proposals: Proposals) -> bool:
-        """Let in what was found and what refines vertices in use; say whether there is any."""
+        """Let in the proposals and refined vertices; say whether there are any."""
         refined = None
         if self.active.master.size <= self._tuning.max_refined_support:
             refined = self._pricing.refine(self.active, REFINEMENT_SHARE * self._tolerance)

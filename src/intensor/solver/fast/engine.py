@@ -68,7 +68,7 @@ class Fast(Version):
         return FastEngine(observations, exact=exact, settings=settings, tuning=self.tuning)
 
     def bytes_needed(self, n_cells: int, shape: Shape) -> int:
-        """Return how many bytes a solve takes while it holds at most 64 vertices.
+        """Return the bytes that a solve takes while it holds at most 64 vertices.
 
         Every further 64 vertices take ``8 * n_cells + 72 * sum(shape)`` bytes more.
 

@@ -1,6 +1,6 @@
 """The master problem: the exact best weights of the active vertices, in Gram space.
 
-Minimise ``w'Gw - 2b'w`` over ``w >= 0, sum w <= 1`` (the zero vertex takes what is left). The
+Minimise ``w'Gw - 2b'w`` over ``w >= 0, sum w <= 1`` (the zero vertex takes the rest). The
 method is a primal active set with a Cholesky factor of the support's Gram matrix that is
 updated, never recomputed: a vertex comes or goes in O(k^2).
 

@@ -40,10 +40,10 @@ class Proposals:
 class Pricing:
     """Alternating minimisation from a mixture of starts.
 
-    Half of the starts are active vertices with some indices flipped, which finds what random
-    starts miss late in a run: every other one of the newest, the rest of any age, a few of
-    them complements. The others are random, sparse and dense ones among them. In the signed
-    polytope every batch is done twice, the second time for vertices with a minus.
+    Half of the starts are active vertices with some indices flipped, which finds vertices that
+    random starts miss late in a run. Every other one is among the newest, the rest are of any age,
+    and a few are complements. The other half are random, some sparse and some dense. In the signed
+    polytope every batch is done twice, the second time for vertices with a negative sign.
 
     Attributes
     ----------
@@ -89,16 +89,16 @@ class Pricing:
         return _proposals([(row, sign) for _, row, sign in kept], best, active)
 
     def refine(self, active: GramSet, least: float) -> Proposals:
-        """Return vertices that would do better in the place of some in use.
+        """Return vertices that would do better than some in use.
 
-        A new vertex of the linear model is worth a small weight only; most of what is still
-        wrong late in a run are a few indices of vertices that have weight. Those are found
-        with the curvature taken into account, vertex by vertex, all others left as they are.
+        Late in a run a new vertex of the linear model is worth only a small weight: most of the
+        remaining error is a few wrong indices of vertices that have weight. They are found with the
+        curvature taken into account, vertex by vertex, with all others unchanged.
 
         Parameters
         ----------
         least
-            What the objective must fall by.
+            Least amount by which the objective must fall.
         """
         found: dict[bytes, tuple[FlagArray, float]] = {}
         best = -np.inf
@@ -124,7 +124,7 @@ class Pricing:
         return _proposals(list(found.values()), best, active)
 
     def _starts(self, active: GramSet, count: int, sign: float, *, perturb: bool) -> WordArray:
-        """Return one start per lane; if told so, the first half are perturbed vertices."""
+        """Return one start per lane; with ``perturb`` the first half are perturbed vertices."""
         lanes = np.zeros(int(active.cells.offsets[-1]), dtype=np.uint64)
         noise = self._rng.integers(0, 2**64, size=(4, lanes.size), dtype=np.uint64)
         known = np.zeros_like(lanes)
@@ -147,7 +147,7 @@ class Pricing:
         most = tuning.max_unchecked_cells_limited if limited else tuning.max_unchecked_cells
         if lanes.size <= tuning.max_unchecked_indices and cells.n_cells <= most:
             return cells.descend(lanes, effort.starts, effort.sweeps, negative=negative)
-        # Sweep by sweep, to the same bits: a lane whose value falls no more stays as it is.
+        # Sweep by sweep, with the same bits: a lane stays as it is once its value stops falling.
         values = np.full(effort.starts, np.inf)
         falling = np.ones(effort.starts, dtype=bool)
         for sweep in range(effort.sweeps):

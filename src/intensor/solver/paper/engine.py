@@ -47,7 +47,7 @@ class Blended(Version):
         return BlendedEngine(self, observations.host(), exact=exact, settings=settings)
 
     def bytes_needed(self, n_cells: int, shape: Shape) -> int:
-        """Return how many bytes a solve of so many distinct cells takes."""
+        """Return the bytes that a solve of ``n_cells`` distinct cells takes."""
         rows = n_cells * (self.rows.bytes_per_cell + 8 * len(shape))
         return cell_bytes(n_cells, shape) + rows + 64 * sum(shape)
 
@@ -93,8 +93,8 @@ class BlendedEngine:
         state = self.state
         self._separation.take(self._iterate, state, budget)
         state.value = self._iterate.value
-        # The believed gap is below what was asked for, or below what float64 can tell apart: if
-        # the proven one is not, more of the same cannot help.
+        # The believed gap is below the tolerance, or below the precision of float64. If the proven
+        # gap is not, more of the same cannot help.
         rounding = 4.0 * np.finfo(np.float64).eps * state.value
         state.exhausted = 2.0 * state.phi <= max(self._tolerance, rounding)
 

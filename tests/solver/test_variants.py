@@ -1,17 +1,22 @@
-"""What every version must do, whatever it is made of."""
+"""What every version must do, whatever it is made of, and how a version is found."""
+
+import contextlib
 
 import numpy as np
 import pytest
 
 import intensor
 import zoo
-from intensor.solver.variants import VERSIONS
+from intensor.errors import UnknownVersionError
+from intensor.solver.fast.engine import Fast
+from intensor.solver.fast.tuning import Tuning
+from intensor.solver.variants import FAST, VERSIONS, find_version
 
 PAPER = [version for version in VERSIONS if isinstance(version, int)]
 TWINS = [(0, 1), (2, 4), (3, 5), (7, 8), (9, 10)]
 
 
-@pytest.fixture(scope="module", params=[((5, 5, 5), 80), ((6, 6), 25)], ids=["5x5x5", "6x6"])
+@pytest.fixture(scope="module", params=[((4, 4, 3), 50), ((6, 6), 25)], ids=["4x4x3", "6x6"])
 def noisy(request):
     shape, n = request.param
     data = zoo.noisy(shape, n, rep=0)
@@ -31,13 +36,14 @@ def test_reaches_the_optimum_of_an_independent_solve(version, noisy):
     assert intensor.verify(result, data.coords, data.values).ok
 
 
-@pytest.mark.parametrize("radius", [0.3, 2.5])
-@pytest.mark.parametrize("version", [1, 5, 8])
+@pytest.mark.parametrize(("version", "radius"), [(1, 0.3), (5, 2.5), (8, 0.3)])
 def test_other_radii(version, radius):
     data = zoo.noisy((4, 3, 3), 40, rep=3)
     optimum = zoo.optimum(data.shape, data.coords, data.values, radius)
     values_fit = data.values.max() <= radius
-    with pytest.warns(intensor.errors.RadiusWarning) if not values_fit else Nothing():
+    with (
+        pytest.warns(intensor.errors.RadiusWarning) if not values_fit else contextlib.nullcontext()
+    ):
         result = intensor.solve(
             data.coords,
             data.values,
@@ -54,7 +60,7 @@ def test_other_radii(version, radius):
 
 @pytest.mark.parametrize(("plain", "quick"), TWINS)
 def test_versions_that_differ_in_computation_only_walk_the_same_way(plain, quick):
-    data = intensor.planted((10, 10, 10), 500, rep=1)
+    data = intensor.planted((8, 8, 8), 250, rep=1)
     walks = []
     for version in (plain, quick):
         result = intensor.solve(
@@ -90,7 +96,7 @@ AUTHORS_NMSE = {
 }
 
 
-@pytest.mark.parametrize("version", AUTHORS_NMSE)
+@pytest.mark.parametrize("version", [pytest.param(1, marks=pytest.mark.slow), 8])
 def test_nmse_agrees_with_the_published_runs(version):
     authors = [float(number) for number in AUTHORS_NMSE[version].split()]
     differences = []
@@ -112,9 +118,25 @@ def test_nmse_agrees_with_the_published_runs(version):
     assert error <= np.mean(authors) / 5
 
 
-class Nothing:
-    def __enter__(self):
-        return None
+def test_a_version_knows_its_name_and_what_it_can_do():
+    fast, paper = find_version("fast"), find_version(np.int64(8))
+    assert (fast.name, paper.name, type(paper.name)) == ("fast", 8, int)
+    assert fast.warm_start
+    assert fast.signed
+    assert fast.anywhere
+    assert not fast.patient
+    assert (paper.warm_start, paper.signed, paper.anywhere) == (False, False, False)
+    assert paper.patient
+    assert fast == FAST
 
-    def __exit__(self, *exception):
-        return False
+
+@pytest.mark.parametrize("name", ["slow", 11, True, None, [1], 1.0, b"fast"])
+def test_an_unknown_version_is_refused_with_those_there_are(name):
+    with pytest.raises(UnknownVersionError, match=r"expected one of 0, 1, .*'fast'"):
+        find_version(name)
+
+
+def test_a_version_from_outside_gets_the_name_it_is_registered_by(monkeypatch):
+    monkeypatch.setitem(VERSIONS, "mine", Fast(tuning=Tuning(few_cells=1)))
+    assert find_version("mine").name == "mine"
+    assert find_version("mine").tuning.few_cells == 1
