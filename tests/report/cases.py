@@ -23,7 +23,7 @@ HOSTILE = (
 )
 
 
-def make_fit(shape=(3, 9, 4), n=80, *, value="passengers", labels=None, seed=0, **words):
+def make_fit(shape=(3, 9, 4), n=80, *, value="passengers", labels=None, seed=0, **options):
     """Return (fit, coords, values) of a small tensor with some structure and some noise."""
     rng = np.random.default_rng(seed)
     coords = np.stack([rng.integers(0, length, n) for length in shape], axis=1)
@@ -39,12 +39,12 @@ def make_fit(shape=(3, 9, 4), n=80, *, value="passengers", labels=None, seed=0, 
             ),
             value=value,
         )
-    options = {"radius": 200.0, "exact": "off", **words}
-    return fit(coords, values, check_options(**options), labels=labels), coords, values
+    chosen = check_options(**{"radius": 200.0, "exact": "off", **options})
+    return fit(coords, values, chosen, labels=labels), coords, values
 
 
 def hostile_labels(shape=(3, 9, 4)):
-    """Return labels that all try to break out of where they stand."""
+    """Return labels that all try to become markup."""
     return Labels(
         modes=tuple(HOSTILE[mode] for mode in range(len(shape))),
         indices=tuple(
@@ -56,4 +56,5 @@ def hostile_labels(shape=(3, 9, 4)):
 
 
 def without_trace(made):
+    """Return a fit whose solve recorded no progress."""
     return dataclasses.replace(made, result=dataclasses.replace(made.result, trace=()))
