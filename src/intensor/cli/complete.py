@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from intensor.cli.failures import INTERRUPTED, OK, say
+from intensor.cli.console import INTERRUPTED, OK, check_stdout, say, write, write_json
 from intensor.cli.groups import Columns, Common, FitWords, Unseen
-from intensor.cli.output import check_stdout, write, write_json
-from intensor.cli.places import (
+from intensor.cli.io import (
     STDOUT,
     TABLE_SUFFIXES,
     TENSOR_KINDS,
@@ -90,10 +89,10 @@ def complete(
     options = words.options()
     check_checkpoint(options.checkpoint, others=[data, output])
 
-    from intensor.cli.figures import errors_of, figures_of  # noqa: PLC0415
     from intensor.cli.filling import check_seen, fill_all, fill_missing  # noqa: PLC0415
     from intensor.cli.fitting import ended_early, fit_table, read_data  # noqa: PLC0415
     from intensor.cli.tables import check_writable, write_cells  # noqa: PLC0415
+    from intensor.report.summary import errors_of, summarise  # noqa: PLC0415
 
     table = read_data(data, columns, mode)
     check_writable(output, table.labels)
@@ -115,7 +114,7 @@ def complete(
         write_json(
             {
                 "command": "complete",
-                **figures_of(fitted),
+                **summarise(fitted).as_dict(),
                 **errors_of(fitted, *table.observed()),
                 "seconds": {"total": seconds},
                 "interrupted": interrupted,
@@ -154,7 +153,8 @@ def _wants_all(table: Table, cells: Cells, path: Path) -> bool:
 
 
 def _summarise(fitted: Fit, filled: Filled, table: Table, *, output: Path, seconds: float) -> None:
-    from intensor.cli.figures import describe, errors_of  # noqa: PLC0415
+    from intensor.cli.info import describe  # noqa: PLC0415
+    from intensor.report.summary import errors_of  # noqa: PLC0415
 
     write(describe(fitted, errors_of(fitted, *table.observed())))
     write(

@@ -8,10 +8,9 @@ from typing import Annotated
 
 import typer
 
-from intensor.cli.failures import INTERRUPTED, OK, say
+from intensor.cli.console import INTERRUPTED, OK, say, write, write_json
 from intensor.cli.groups import Columns, Common, FitWords
-from intensor.cli.output import write, write_json
-from intensor.cli.places import check_checkpoint, check_output
+from intensor.cli.io import check_checkpoint, check_output
 
 __all__ = ["fit"]
 
@@ -39,9 +38,10 @@ def fit(
     options = words.options()
     check_checkpoint(options.checkpoint, others=[data, output])
 
-    from intensor.cli.figures import describe, errors_of, figures_of  # noqa: PLC0415
     from intensor.cli.fitting import ended_early, fit_table, read_data  # noqa: PLC0415
+    from intensor.cli.info import describe  # noqa: PLC0415
     from intensor.fitting.model_file import save  # noqa: PLC0415
+    from intensor.report.summary import errors_of, summarise  # noqa: PLC0415
 
     table = read_data(data, columns, mode)
     read = time.perf_counter()
@@ -59,7 +59,7 @@ def fit(
         write_json(
             {
                 "command": "fit",
-                **figures_of(fitted),
+                **summarise(fitted).as_dict(),
                 **errors,
                 "seconds": seconds,
                 "interrupted": interrupted,

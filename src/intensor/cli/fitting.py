@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from intensor.cli.failures import say
+from intensor.cli.console import say
 from intensor.cli.progress import shown_progress
 
 if TYPE_CHECKING:

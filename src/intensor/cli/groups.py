@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 
 import typer
 
-from intensor.cli.failures import guard
+from intensor.cli.console import guard
 
 if TYPE_CHECKING:
     from intensor.fitting.options import Options

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from intensor.cli.output import printable, write
-from intensor.cli.places import STDOUT, TENSOR_KINDS, table_kind
+from intensor.cli.console import printable, write
+from intensor.cli.io import STDOUT, TENSOR_KINDS, table_kind
 from intensor.data.readers import write_table, write_tensor
 from intensor.errors import FileFormatError
 
