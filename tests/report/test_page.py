@@ -168,17 +168,22 @@ def test_hostile_labels_are_inert():
     assert not re.search(r"https?:|//|url\(|@import", text.split("</style>")[0])
 
 
-def test_parser_would_notice_what_is_not_escaped():
-    made, coords, values = make_fit()
-    text = render(made, coords, values)
+@pytest.fixture(scope="module")
+def plain_page():
+    """The text of a page without anything special."""
+    return render(*make_fit())
+
+
+def test_parser_would_notice_what_is_not_escaped(plain_page):
+    text = plain_page
     with pytest.raises(AssertionError, match="does not belong"):
         Page(text.replace("a1", HOSTILE[0]))
     with pytest.raises(AssertionError, match="does not belong"):
         Page(text.replace('data-label="mode A"', 'data-label="" onclick="x"'))
 
 
-def test_nothing_can_be_fetched():
-    page, text = page_of(*make_fit())
+def test_nothing_can_be_fetched(plain_page):
+    page, text = Page(plain_page), plain_page
     policies = [a["content"] for tag, a in page.seen if a.get("http-equiv")]
     assert policies[0].startswith("default-src 'none'; style-src 'unsafe-inline'; img-src data:")
     links = [a["href"] for tag, a in page.seen if "href" in a]
@@ -190,9 +195,8 @@ def test_nothing_can_be_fetched():
     assert "@media print" in text
 
 
-def test_same_fit_same_page():
-    made, coords, values = make_fit()
-    assert render(made, coords, values) == render(made, coords, values)
+def test_same_fit_same_page(plain_page):
+    assert render(*make_fit()) == plain_page
 
 
 def test_held_out_figures_and_title_are_shown():
