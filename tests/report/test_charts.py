@@ -93,6 +93,20 @@ def test_labels_are_text(validated, value):
     assert f"observed {shorten(clean(value), most=MAX_NAME)}" in shown
 
 
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_in_a_model_file_are_text(validated, name):
+    """A model file may claim that any scoring and any scale was used."""
+    made, _ = validated
+    path = dataclasses.replace(made.validation.path, transform=name)
+    validation = dataclasses.replace(made.validation, metric=name, paths=(path,), chosen=0)
+    root = ElementTree.fromstring(
+        path_chart(dataclasses.replace(made, validation=validation), validation)
+    )
+    texts = [element.text for element in root.iter() if element.tag in ("text", "title")]
+    assert f"held-out {shorten(clean(name), most=40)}" in texts
+    assert not any(set("\x00\x07\x1b\u202e\ud800") & set(text) for text in texts)
+
+
 def test_dollars_are_no_formula(validated):
     _, comparison = validated
     assert ">observed a$b$c<" in scatter_chart(comparison, value="a$b$c")

@@ -161,16 +161,17 @@ def radius_path(fit: Fit, *, ax: Axes | None = None) -> Axes:
             ms=4,
             lw=2 if taken else 1,
             color=BLUE if taken else next(others),
-            label=scale_name(tried),
+            label=plain_label(scale_name(tried)),
         )
-    choice = f"radius {number(path.radius)}, {validation.metric} {number(path.error)}"
+    scoring = plain_label(validation.metric)
+    choice = f"radius {number(path.radius)}, {scoring} {number(path.error)}"
     error = drawable(np.array([path.error]))
     ax.plot([path.radius], error, "o", ms=13, mfc="none", mec=ORANGE, mew=2, ls="", label=choice)
     set_log_scale(ax.xaxis)
     if wants_log(error for tried in validation.paths for error in tried.errors.tolist()):
         set_log_scale(ax.yaxis)
     ax.set_xlabel("radius (fitted scale)")
-    ax.set_ylabel(f"held-out {validation.metric} of {plain_label(fit.labels.value)}")
+    ax.set_ylabel(f"held-out {scoring} of {plain_label(fit.labels.value)}")
     ax.legend(fontsize="small")
     return ax
 

@@ -99,7 +99,7 @@ def path_chart(fit: Fit, validation: Validation) -> str:
         lines = radius_path(fit, ax=ax).get_lines()
         for name, line in zip(tips, lines, strict=False):
             line.set_gid(name)
-        ax.set_ylabel(f"held-out {validation.metric}")
+        ax.set_ylabel(f"held-out {plain_label(validation.metric)}")
 
     best = validation.path
     return _embed(
@@ -129,12 +129,8 @@ def scatter_chart(comparison: Comparison, *, value: str) -> str:
         if hexagons is not None:
             hexagons.set_linewidth(0.0)
 
-    name = shorten(clean(value), most=MAX_NAME)
-    return _embed(
-        draw,
-        "scatter",
-        f"Predicted against observed {name}, {comparison.values.size} observations",
-    )
+    title = f"Predicted against observed {shorten(clean(value), most=MAX_NAME)}"
+    return _embed(draw, "scatter", f"{title}, {comparison.values.size} observations")
 
 
 def error_chart(comparison: Comparison, *, value: str) -> str:
@@ -163,9 +159,9 @@ def _embed(
     key
         Prefix of all ids of the chart, which makes them unique on the page.
     title
-        What a screen reader says.
+        Sentence that a screen reader reads out.
     tips
-        Texts that appear when a point of a line is pointed at, by the line's ``gid``.
+        Texts that appear when a point of a line is pointed at, by the ``gid`` of the line.
     """
     with _report_settings():
         figure = new_figure(SIZE)
@@ -175,15 +171,16 @@ def _embed(
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None})
     root = ElementTree.fromstring(text.getvalue())
-    for name, texts in (tips or {}).items():
-        points = root.findall(f".//*[@id='{name}']//{{*}}use")
+    for gid, texts in (tips or {}).items():
+        points = root.findall(f".//*[@id='{gid}']//{{*}}use")
         if len(points) == len(texts):  # points that cannot be drawn are left out
             for point, tip in zip(points, texts, strict=True):
-                ElementTree.SubElement(point, "title").text = tip
+                ElementTree.SubElement(point, "title").text = clean(tip)
     _simplify(root, key)
-    root.attrib = {"viewBox": root.attrib["viewBox"], "role": "img", "aria-label": title}
+    name = clean(title)
+    root.attrib = {"viewBox": root.attrib["viewBox"], "role": "img", "aria-label": name}
     heading = ElementTree.Element("title")
-    heading.text = title
+    heading.text = name
     root.insert(0, heading)
     return ElementTree.tostring(root, encoding="unicode")
 
