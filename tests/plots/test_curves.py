@@ -66,6 +66,16 @@ def test_radius_path_marks_the_choice():
     assert training.get_lines()[0].get_ydata().tolist() == made.path.objectives.tolist()
 
 
+def test_radius_path_does_not_zoom_into_rounding():
+    made, *_ = make_fit(radius="auto")
+    path = made.validation.path
+    errors = 3.2 * (1.0 + 1e-15 * np.arange(len(path)))
+    paths = (dataclasses.replace(path, errors=errors),)
+    validation = dataclasses.replace(made.validation, paths=paths, chosen=0)
+    axes = plots.radius_path(dataclasses.replace(made, validation=validation))
+    assert axes.get_ylim() == pytest.approx((1.6, 4.8))
+
+
 def test_radius_path_needs_a_validated_radius():
     with pytest.raises(SettingError, match="no path of radii"):
         plots.radius_path(make_fit()[0])

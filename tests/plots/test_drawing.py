@@ -9,6 +9,7 @@ from intensor.plots.drawing import (
     new_axes,
     plain_label,
     set_log_scale,
+    value_range,
     wants_log,
 )
 
@@ -49,6 +50,14 @@ def test_numbers_that_no_axis_can_show_are_left_out():
     assert np.array_equal(
         drawable(values), [1.0, 0.0, np.nan, np.nan, np.nan, np.nan], equal_nan=True
     )
+
+
+@pytest.mark.parametrize("value", [0.0, 5.0, -3.0, 4e-60, 1e60])
+def test_equal_values_have_a_range_too(value):
+    low, high = value_range(np.array([value, np.nan, value * (1.0 + 1e-15)]))
+    assert low < value < high
+    assert value_range(np.array([1.0, np.nan, 2.0])) == (1.0, 2.0)
+    assert value_range(np.array([np.nan])) == (-0.5, 0.5)
 
 
 def test_only_wide_ranges_are_logarithmic():

@@ -9,7 +9,14 @@ import numpy as np
 from intensor._arrays import FloatArray
 from intensor.data.named import observed_cells
 from intensor.fitting.record import Fit
-from intensor.plots.drawing import BLUE, ORANGE, new_figure, plain_label, wants_log
+from intensor.plots.drawing import (
+    BLUE,
+    ORANGE,
+    new_figure,
+    plain_label,
+    value_range,
+    wants_log,
+)
 from intensor.plots.text import number
 
 if TYPE_CHECKING:
@@ -84,7 +91,7 @@ def draw_scatter(
     PolyCollection or None
         The hexagons, for a colour bar.
     """
-    low, high = _common_range(observed, predicted)
+    low, high = value_range(np.concatenate((observed, predicted)))
     hexagons = None
     if observed.size > max_points:
         hexagons = ax.hexbin(
@@ -118,13 +125,3 @@ def draw_error_counts(ax: Axes, errors: FloatArray, *, value: str) -> None:
         ax.set_ylim(bottom=0.0)
     ax.set_xlabel(f"predicted minus observed {value}")
     ax.set_ylabel("observations" if ax.get_yscale() == "linear" else "observations, log scale")
-
-
-def _common_range(observed: FloatArray, predicted: FloatArray) -> tuple[float, float]:
-    """Return one range for observed and predicted values, which is never empty."""
-    low = float(min(observed.min(), predicted.min()))
-    high = float(max(observed.max(), predicted.max()))
-    if high - low <= 1e-9 * max(abs(low), abs(high)):
-        half = 0.5 * max(abs(low), abs(high)) or 0.5
-        return low - half, high + half
-    return low, high

@@ -20,6 +20,7 @@ from intensor.plots.drawing import (
     new_axes,
     plain_label,
     set_log_scale,
+    value_range,
     wants_log,
 )
 from intensor.plots.text import number
@@ -168,8 +169,12 @@ def radius_path(fit: Fit, *, ax: Axes | None = None) -> Axes:
     error = drawable(np.array([path.error]))
     ax.plot([path.radius], error, "o", ms=13, mfc="none", mec=ORANGE, mew=2, ls="", label=choice)
     set_log_scale(ax.xaxis)
-    if wants_log(error for tried in validation.paths for error in tried.errors.tolist()):
+    errors = drawable(np.concatenate([tried.errors for tried in validation.paths]))
+    low, high = value_range(errors)
+    if wants_log(errors.tolist()):
         set_log_scale(ax.yaxis)
+    elif low < np.nanmin(errors, initial=np.inf):  # the errors are equal but for rounding
+        ax.set_ylim(low, high)
     ax.set_xlabel("radius (fitted scale)")
     ax.set_ylabel(f"held-out {scoring} of {plain_label(fit.labels.value)}")
     ax.legend(fontsize="small")
@@ -182,7 +187,7 @@ def _draw_training(ax: Axes, path: RadiusPath) -> None:
     ax.spines["top"].set_visible(False)
     ax.set_ylabel("training objective (dashed)", color=GREY)
     ax.tick_params(axis="y", colors=GREY)
-    ax.set_ylim(bottom=0.0)
+    ax.set_ylim(0.0, 1.05 * value_range(objectives)[1])
 
 
 def scale_name(path: RadiusPath) -> str:

@@ -27,6 +27,7 @@ __all__ = [
     "new_figure",
     "plain_label",
     "set_log_scale",
+    "value_range",
     "wants_log",
 ]
 
@@ -82,6 +83,19 @@ def drawable(values: FloatArray) -> FloatArray:
     """Return the values with NaN for those too large to draw, and 0 for those too small."""
     size = np.abs(values)
     return np.where(size <= MAX_DRAWN, np.where(size < 1.0 / MAX_DRAWN, 0.0, values), np.nan)
+
+
+def value_range(values: FloatArray) -> tuple[float, float]:
+    """Return the least and the greatest value, or a wider range if they are equal but for rounding.
+
+    NaN is passed over.
+    """
+    known = values[~np.isnan(values)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+    if high - low <= 1e-9 * max(abs(low), abs(high)):
+        half = 0.5 * max(abs(low), abs(high)) or 0.5
+        return low - half, high + half
+    return low, high
 
 
 def wants_log(values: Iterable[float]) -> bool:
