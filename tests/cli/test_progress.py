@@ -2,6 +2,8 @@ import io
 import sys
 
 import pytest
+from rich.console import Console
+from rich.live import Live
 
 from intensor.cli import progress as module
 from intensor.cli.progress import shown_progress
@@ -73,3 +75,14 @@ def test_a_dumb_terminal_gets_lines(monkeypatch):
         callback(state(stage="fit"))
     assert "\x1b" not in terminal.getvalue()
     assert "fit: objective 2" in terminal.getvalue()
+
+
+def test_a_terminal_that_is_gone_does_not_end_a_fit(monkeypatch):
+    def fail(*_, **__):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(Live, "start", fail)
+    monkeypatch.setattr(Live, "stop", fail)
+    monkeypatch.setattr(module, "_terminal", Console)
+    with shown_progress(quiet=False) as watch:
+        assert watch is not None

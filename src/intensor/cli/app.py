@@ -10,15 +10,25 @@ from typing import Annotated
 import typer
 
 from intensor.cli.complete import complete
+from intensor.cli.console import (
+    CHECK_FAILED,
+    INTERRUPTED,
+    OK,
+    READER_GONE,
+    USAGE,
+    OutputError,
+    ReaderGoneError,
+    close_output,
+    guard,
+    open_streams,
+    say,
+)
 from intensor.cli.demo import demo
-from intensor.cli.failures import CHECK_FAILED, INTERRUPTED, OK, READER_GONE, USAGE, guard, say
 from intensor.cli.fit import fit
 from intensor.cli.info import info
 from intensor.cli.options import as_command
-from intensor.cli.output import OutputError, ReaderGoneError, close_output
 from intensor.cli.predict import predict
 from intensor.cli.report import report
-from intensor.cli.streams import open_streams
 from intensor.cli.verify import verify
 
 __all__ = ["main"]

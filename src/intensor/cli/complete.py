@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from intensor.cli.failures import INTERRUPTED, OK, say
-from intensor.cli.options import Columns, Common, FitOptions
-from intensor.cli.output import check_stdout, write, write_json
-from intensor.cli.places import (
+from intensor.cli.console import INTERRUPTED, OK, check_stdout, say, write, write_json
+from intensor.cli.io import (
     STDOUT,
     TABLE_SUFFIXES,
     TENSOR_KINDS,
@@ -20,6 +18,7 @@ from intensor.cli.places import (
     check_output,
     table_kind,
 )
+from intensor.cli.options import Columns, Common, FitOptions
 from intensor.errors import FileFormatError, SettingError
 from intensor.options import declared
 
@@ -88,14 +87,15 @@ def complete(
     import numpy as np  # noqa: PLC0415
 
     from intensor._complete import complete as complete_table  # noqa: PLC0415
-    from intensor.cli.figures import describe, errors_of, figures_of  # noqa: PLC0415
     from intensor.cli.fit import (  # noqa: PLC0415
         ended_early,
         read_data,
         warn_if_empty,
         watched,
     )
+    from intensor.cli.info import describe  # noqa: PLC0415
     from intensor.cli.tables import check_writable, write_cells  # noqa: PLC0415
+    from intensor.report.summary import errors_of, summarise  # noqa: PLC0415
 
     table = read_data(data, columns, modes)
     check_writable(output, table.labels)
@@ -121,7 +121,7 @@ def complete(
         write_json(
             {
                 "command": "complete",
-                **figures_of(fitted),
+                **summarise(fitted).as_dict(),
                 **errors_of(fitted, *table.observed()),
                 "seconds": {"total": seconds},
                 "interrupted": interrupted,

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from intensor.cli.failures import INTERRUPTED, OK, say
+from intensor.cli.console import INTERRUPTED, OK, say, write, write_json
+from intensor.cli.io import check_checkpoint, check_output
 from intensor.cli.options import Columns, Common, FitOptions
-from intensor.cli.output import write, write_json
-from intensor.cli.places import check_checkpoint, check_output
 from intensor.cli.progress import shown_progress
 from intensor.options import declared
 
@@ -53,8 +52,9 @@ def fit(
     checked = check_options(**options)
     check_checkpoint(checked.checkpoint, others=[data, output])
 
-    from intensor.cli.figures import describe, errors_of, figures_of  # noqa: PLC0415
+    from intensor.cli.info import describe  # noqa: PLC0415
     from intensor.fitting.model_file import save  # noqa: PLC0415
+    from intensor.report.summary import errors_of, summarise  # noqa: PLC0415
 
     table = read_data(data, columns, modes)
     read = time.perf_counter()
@@ -68,7 +68,7 @@ def fit(
         write_json(
             {
                 "command": "fit",
-                **figures_of(fitted),
+                **summarise(fitted).as_dict(),
                 **errors,
                 "seconds": seconds,
                 "interrupted": interrupted,

@@ -16,7 +16,7 @@ from typing import Annotated, Any, cast, get_type_hints
 
 import typer
 
-from intensor.cli.failures import guard
+from intensor.cli.console import guard
 from intensor.options import declared
 from intensor.options.option import CommandLine, NumberOrText, Option
 

@@ -8,10 +8,9 @@ from typing import Annotated
 
 import typer
 
-from intensor.cli.failures import OK
+from intensor.cli.console import OK, check_stdout, write, write_json
+from intensor.cli.io import STDOUT, TABLE_SUFFIXES, check_output
 from intensor.cli.options import FORMAT, ONE_BASED, Common
-from intensor.cli.output import check_stdout, write, write_json
-from intensor.cli.places import STDOUT, TABLE_SUFFIXES, check_output
 from intensor.errors import SettingError
 from intensor.options import declared
 

@@ -1,4 +1,4 @@
-"""How a fit is going: a live line on a terminal, plain lines elsewhere, all on stderr."""
+"""Progress of a fit on stderr: a live line on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 __all__ = ["shown_progress"]
 
-EVERY = 2.0
-"""Seconds between two plain lines, at least."""
-PER_SECOND = 8
-"""Refreshes of the live line."""
+LINE_INTERVAL = 2.0
+"""Shortest time between two plain lines, in seconds."""
+REFRESH_RATE = 8
+"""Number of times per second that the live line is drawn again."""
 
 Callback = Callable[["Progress"], None]
 
@@ -34,8 +34,8 @@ def shown_progress(*, quiet: bool) -> Iterator[Callback | None]:
     from rich.live import Live  # noqa: PLC0415
 
     line = _LiveLine()
-    live = Live(line, console=console, refresh_per_second=PER_SECOND, transient=True)
-    # a terminal that is gone is no reason to stop
+    live = Live(line, console=console, refresh_per_second=REFRESH_RATE, transient=True)
+    # A terminal that is gone is no reason to stop.
     with contextlib.suppress(OSError, ValueError):
         live.start()
     try:
@@ -56,7 +56,7 @@ def _terminal() -> Any:
 
 
 class _PlainLines:
-    """One line now and then, for logs."""
+    """Writes a line from time to time, for logs."""
 
     def __init__(self) -> None:
         self._start = time.perf_counter()
@@ -66,16 +66,16 @@ class _PlainLines:
         now = time.perf_counter()
         if now < self._next:
             return
-        self._next = now + EVERY
+        self._next = now + LINE_INTERVAL
         figures = "  ".join(f"{name} {text}" for name, text in _figures(progress))
-        # a log that can no longer be written to is no reason to stop
+        # A log that can no longer be written to is no reason to stop.
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.write(f"{now - self._start:7.1f} s  {progress.stage}: {figures}\n")
             sys.stderr.flush()
 
 
 class _LiveLine:
-    """One line that changes; rich asks for it several times a second, from its own thread."""
+    """A line that changes; rich asks for it several times a second, from a thread of its own."""
 
     def __init__(self) -> None:
         from rich.spinner import Spinner  # noqa: PLC0415

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from intensor.cli.console import printable, write
+from intensor.cli.io import STDOUT, TENSOR_KINDS, table_kind
 from intensor.cli.options import Columns
-from intensor.cli.output import printable, write
-from intensor.cli.places import STDOUT, TENSOR_KINDS, table_kind
 from intensor.data.readers import read_cells, read_table
 from intensor.data.readers.files import find_format
 from intensor.data.table import Table

@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from intensor.cli.failures import CHECK_FAILED, OK
+from intensor.cli.console import CHECK_FAILED, OK, number, write, write_json
 from intensor.cli.options import Columns, Common
-from intensor.cli.output import number, write, write_json
 
 __all__ = ["verify"]
 

@@ -1,20 +1,78 @@
-"""Numbers as a reader wants them: few digits, separated thousands, powers of ten."""
+"""Text for people: labels as one line of plain text, and numbers with few digits.
+
+Labels, column names and titles come from outside. ``clean`` removes from them whatever could hide
+or reorder the text beside them; whoever writes HTML or a formula escapes the rest.
+"""
 
 from __future__ import annotations
 
 import math
+import unicodedata
 from decimal import Decimal
 
-__all__ = ["count", "number", "percent", "power_of_ten", "seconds", "signed"]
+import numpy as np
 
+__all__ = [
+    "MAX_LABEL",
+    "SPACE",
+    "TIMES",
+    "clean",
+    "count",
+    "number",
+    "percent",
+    "power_of_ten",
+    "seconds",
+    "shorten",
+    "signed",
+]
+
+MAX_LABEL = 60
+"""Longest label, in characters, that is shown in full."""
+MAX_CLEANED = 2000
+"""Number of characters of a text that are cleaned; no picture or page shows more."""
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
+"""Invisible characters that are kept, because some scripts and emoji are spelt with them."""
+UNSAFE = frozenset({"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"})
+"""Unicode categories that can hide or reorder text, or that XML does not allow."""
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 SPACE = "\N{NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
 TIMES = f"{SPACE}\N{MULTIPLICATION SIGN}{SPACE}"
 
 
+def clean(label: object) -> str:
+    r"""Return a label as one line of plain text without control characters.
+
+    Examples
+    --------
+    >>> clean("a\x00b"), clean(3), clean(np.datetime64("2013-01-01T00:00:00.000000000"))
+    ('a�b', '3', '2013-01-01')
+    """
+    if isinstance(label, np.datetime64):
+        text = str(np.datetime_as_string(label, unit="auto"))
+    else:
+        text = str(label)
+    # Only the beginning is ever shown, and a label may have millions of characters.
+    text = "".join(map(_safe, text.lstrip(" \t\r\n")[:MAX_CLEANED])).strip()
+    return text or "(empty)"
+
+
+def _safe(character: str) -> str:
+    if character in "\t\n\r":
+        return " "
+    if character in JOINERS or unicodedata.category(character) not in UNSAFE:
+        return character
+    return REPLACEMENT
+
+
+def shorten(text: str, *, most: int = MAX_LABEL) -> str:
+    """Return a text of at most ``most`` characters, with an ellipsis where it was cut."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
+
+
 def number(value: float, *, digits: int = 4) -> str:
-    """Return a number with so many significant digits.
+    """Return a number with at most ``digits`` significant digits after rounding.
 
     Examples
     --------
@@ -48,7 +106,7 @@ def signed(value: float, *, digits: int = 4) -> str:
 
 
 def power_of_ten(exponent: int) -> str:
-    """Return 10 to a power, in print.
+    """Return 10 to a power, with the exponent in superscript.
 
     Examples
     --------
@@ -59,7 +117,7 @@ def power_of_ten(exponent: int) -> str:
 
 
 def count(value: int) -> str:
-    """Return a whole number of any size.
+    """Return an integer of any size, with separated thousands.
 
     Examples
     --------
@@ -74,7 +132,7 @@ def count(value: int) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share of 1 in percent; what is not quite nothing or everything says so.
+    """Return a share of 1 in percent, without rounding to 0 % or 100 % what is not.
 
     Examples
     --------
@@ -89,7 +147,7 @@ def percent(share: float) -> str:
 
 
 def seconds(duration: float) -> str:
-    """Return a duration in seconds, or in minutes where that reads better.
+    """Return a duration in seconds, or in minutes and seconds when it is long.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Where output goes: refused before any work is done, not after."""
+"""Output files of a command: unusable names are refused before any work is done, not after."""
 
 from __future__ import annotations
 
@@ -8,25 +8,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from intensor.errors import FileFormatError
-from intensor.storage.atomic import check_place
+from intensor.storage.atomic import atomic_write, check_place
 
 if TYPE_CHECKING:
     from intensor.solver.checkpoint import Place
 
-__all__ = ["STDOUT", "check_checkpoint", "check_output", "table_kind"]
+__all__ = [
+    "PAGE_SUFFIXES",
+    "STDOUT",
+    "TABLE_SUFFIXES",
+    "TENSOR_KINDS",
+    "check_checkpoint",
+    "check_output",
+    "table_kind",
+    "write_page",
+]
 
 STDOUT = Path("-")
+PAGE_SUFFIXES = (".html", ".htm")
 TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".tns", ".npz", ".mat")
 TENSOR_KINDS = ("tns", "npz", "mat")
 
 
 def check_output(path: Path, *, suffixes: Iterable[str], inputs: Iterable[Path]) -> None:
-    """Raise if a file cannot be written, so far as one can know beforehand.
+    """Raise if a file cannot be written, as far as this can be known beforehand.
 
     Parameters
     ----------
     suffixes
-        Endings that are allowed.
+        Suffixes that are allowed.
     inputs
         Files that are read, none of which may be overwritten.
     """
@@ -42,28 +52,34 @@ def check_output(path: Path, *, suffixes: Iterable[str], inputs: Iterable[Path])
             )
 
 
-def check_checkpoint(place: Place | None, *, others: Iterable[Path]) -> None:
-    """Raise if a checkpoint cannot be written or gone on from, before the data is read.
+def check_checkpoint(checkpoint: Place | None, *, others: Iterable[Path]) -> None:
+    """Raise if a checkpoint cannot be written or resumed from, before the data is read.
 
     Parameters
     ----------
     others
-        Files of the same command.
+        Files that the same command reads or writes.
     """
-    if place is None:
+    if checkpoint is None:
         return
     for other in others:
-        if other != STDOUT and other.resolve() == place.path.resolve():
+        if other != STDOUT and other.resolve() == checkpoint.path.resolve():
             raise FileFormatError(
-                f"{place.path}: is another file of this command too; choose another name for the "
-                "checkpoint"
+                f"{checkpoint.path}: is another file of this command too; choose another name for "
+                "the checkpoint"
             )
     from intensor.solver.checkpoint import CheckpointFile  # noqa: PLC0415
 
-    CheckpointFile(place, kind="fit")
+    CheckpointFile(checkpoint, kind="fit")
 
 
 def table_kind(path: Path) -> str:
     """Return the format of a table or tensor that is to be written, by its checked suffix."""
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     return suffix.removeprefix(".")
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write an HTML page; the file is either complete or not there."""
+    with atomic_write(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
