@@ -18,7 +18,7 @@ from email import message_from_bytes
 from pathlib import Path, PurePosixPath
 
 LOWEST = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^\]]*\])?\s*>=\s*([0-9][0-9a-z.]*)$")
-SUFFIXES = {".py", ".csv", ".typed"}
+SUFFIXES = {".py", ".css", ".csv", ".typed"}
 """Of what the package consists of."""
 
 

@@ -14,7 +14,7 @@ import pytest
 import intensor
 import zoo
 from intensor.errors import ModelFileError, RadiusWarning
-from intensor.fitting.entry import fit
+from intensor.fitting.fit import fit
 from intensor.fitting.options import check_options
 from intensor.model.model import build_model
 from intensor.problem.vertex import Vertices, pack_vertices

@@ -41,7 +41,7 @@ USES_THE_PACKAGE = """
 
 
 def test_a_function_of_the_main_module_survives_cloudpickle(tmp_path):
-    place = str(tmp_path / "function")
+    path = str(tmp_path / "function")
     run(
         dedent(USES_THE_PACKAGE)
         + dedent("""
@@ -50,7 +50,7 @@ def test_a_function_of_the_main_module_survives_cloudpickle(tmp_path):
             with open(sys.argv[1], "wb") as file:
                 cloudpickle.dump(work, file)
         """),
-        place,
+        path,
     )
     answer = run(
         """
@@ -60,7 +60,7 @@ def test_a_function_of_the_main_module_survives_cloudpickle(tmp_path):
             status, name = work()
             print(status, name)
         """,
-        place,
+        path,
     )
     assert answer == ["OPTIMAL", "complete"]
 
@@ -81,6 +81,7 @@ SHIPPERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", SHIPPERS)
 def test_a_function_of_the_main_module_runs_in_another_process(package, tmp_path):
     pytest.importorskip(package)
@@ -99,8 +100,11 @@ def test_a_function_of_the_main_module_runs_in_another_process(package, tmp_path
     [
         "import intensor._complete, intensor._planted",
         "from intensor import complete, planted",
-        "from intensor import *",
-        "import intensor.cli.complete, intensor._estimator; importlib.reload(intensor)",
+        pytest.param("from intensor import *", marks=pytest.mark.slow),
+        pytest.param(
+            "import intensor.cli.complete, intensor._estimator; importlib.reload(intensor)",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_public_functions_stay_functions_whatever_is_imported(first):
@@ -122,6 +126,14 @@ def test_reloading_keeps_what_was_handed_out():
     assert importlib.reload(intensor) is intensor
     assert intensor.Status is status
     assert intensor.solve is function
+
+
+def test_completion_offers_the_public_names_alone():
+    import intensor.cli  # noqa: PLC0415  (which puts private modules on the package)
+
+    offered = [name for name in dir(intensor) if not name.startswith("__")]
+    assert offered == sorted(intensor.__all__)
+    assert {"__version__", "__doc__", "__all__"} <= set(dir(intensor))
 
 
 def test_names_that_are_missing_are_attribute_errors():

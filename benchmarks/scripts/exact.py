@@ -21,7 +21,7 @@ import intensor
 from intensor.data.observations import Observations, observe
 from intensor.oracles.alternating import best_of_many
 from intensor.oracles.base import Answer, Oracle
-from intensor.oracles.cascade import exact_oracle
+from intensor.oracles.cascade import find_exact
 from intensor.problem.objective import build_objective
 from intensor.runtime.budget import Budget
 
@@ -168,7 +168,7 @@ def mip(arguments: argparse.Namespace) -> Iterator[str]:
 
 def _reply(name: str, cells: Observations, costs: np.ndarray, start: np.ndarray, cap: float) -> str:
     try:
-        oracle = exact_oracle(name, cells, threads=1)
+        oracle = find_exact(name).oracle(cells, threads=1)
         seconds, answer = _timed(oracle, costs, incumbent=start, budget=Budget(cap))
     except intensor.errors.SolverUnavailableError:
         return "licence too small"
@@ -226,13 +226,13 @@ def _call(case: Case, rep: int) -> tuple[float, float, float, float]:
     cells, costs, product = hard_costs(case, rep)
     times = []
     for threads in (1, 2):
-        oracle = exact_oracle(case.exact, cells, threads=threads)
+        oracle = find_exact(case.exact).oracle(cells, threads=threads)
         seconds, answer = min(
             (_timed(oracle, costs) for _ in range(3 if case.call < 1.0 else 1)),
             key=lambda pair: pair[0],
         )
         times.append(seconds)
-    expected = exact_oracle(case.exact, cells, threads=1).expected_seconds()
+    expected = find_exact(case.exact).oracle(cells, threads=1).expected_seconds()
     return expected, times[0], times[1], answer.value / product
 
 
@@ -297,7 +297,7 @@ def _compile() -> None:
             )
     cells, costs, _ = hard_costs(CASES[0], 0)
     for exact in ("enumeration", "branch"):
-        exact_oracle(exact, cells).minimise(costs)
+        find_exact(exact).oracle(cells).minimise(costs)
 
 
 if __name__ == "__main__":

@@ -84,13 +84,13 @@ _HOMES = {
     "solve": "_solve",
     "verify": "_verify",
 }
-"""The module of every public name that is not a module itself: Numba, SciPy and scikit-learn
-take a second to import, so that is done when one of these is first asked for. No module here has
-the name of a public function: importing it would put the module in the function's place."""
+"""The module of every public name that is not a module itself. Numba, SciPy and scikit-learn take a
+second to import, so a module is imported when one of its names is first used. No module has the
+name of a public function: importing it would replace the function by the module."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is public when it is first asked for, and keep it."""
+    """Import a public name when it is first used, and keep it."""
     if name not in __all__:
         raise AttributeError(f"module 'intensor' has no attribute {name!r}")
     if name in _HOMES:
@@ -102,4 +102,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """Return the public names, and those that every module has; no private module is listed."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -1,14 +1,17 @@
+import dataclasses
 import json
 
 from intensor.cli import main
+from intensor.cli.info import describe
 from intensor.fitting.model_file import load
+from report.cases import make_fit
 
 
 def test_what_is_in_a_model(model, capsys):
     assert main(["info", str(model)]) == 0
     printed = capsys.readouterr().out
-    for word in ("7 observations", "OPTIMAL", "'ann', 'bob', 'cat'", "box of weight", "radius 6"):
-        assert word in printed
+    for part in ("7 observations", "OPTIMAL", "'ann', 'bob', 'cat'", "box of weight", "radius 6"):
+        assert part in printed
 
 
 def test_json(model, capsys):
@@ -18,3 +21,17 @@ def test_json(model, capsys):
     assert figures["labels"] == {"user": ["ann", "bob", "cat"], "item": ["x", "y"], "week": [1, 2]}
     assert figures["objective"] == fit.objective
     assert figures["validation"] is None
+
+
+def test_a_validated_fit_is_described():
+    made, *_ = make_fit(radius="auto", transform="sqrt", n_solutions=2)
+    text = describe(made, {"rmse": 1.5, "mae": 1.25})
+    assert "mean squared error in the sqrt scale" in text
+    assert "mean of 2 solutions" in text
+    assert "1.5  on the observations" in text
+    assert "sqrt transform\n" in text
+    assert "; one solution " in text
+    assert "no better" not in text
+    worse = dataclasses.replace(made.validation, error_of_mean=0.0)
+    assert "so the fit is no better" in describe(dataclasses.replace(made, validation=worse))
+    assert "rmse  " not in describe(make_fit()[0])

@@ -2,13 +2,15 @@ import io
 import sys
 
 import pytest
+from rich.console import Console
+from rich.live import Live
 
 from intensor.cli import progress as module
 from intensor.cli.progress import shown_progress
 from intensor.solver.result import Progress
 
 
-def state(objective=2.0):
+def state(objective=2.0, stage="radius 3.2"):
     return Progress(
         iteration=1,
         step="local",
@@ -18,6 +20,7 @@ def state(objective=2.0):
         phi=1.0,
         pricing_gap=1.0,
         seconds=0.1,
+        stage=stage,
     )
 
 
@@ -29,9 +32,9 @@ class Terminal(io.StringIO):
 def test_plain_lines_now_and_then(capsys, monkeypatch):
     clock = iter([0.0, 0.1, 1.0, 2.0, 2.2])
     monkeypatch.setattr(module.time, "perf_counter", lambda: next(clock))
-    with shown_progress(quiet=False) as watch:
+    with shown_progress(quiet=False) as callback:
         for objective in (4.0, 3.0, 2.0, 1.0):
-            watch("radius 3.2", state(objective))
+            callback(state(objective))
     printed = capsys.readouterr()
     assert printed.out == ""
     lines = printed.err.splitlines()
@@ -41,8 +44,8 @@ def test_plain_lines_now_and_then(capsys, monkeypatch):
 
 
 def test_quiet(capsys):
-    with shown_progress(quiet=True) as watch:
-        assert watch is None
+    with shown_progress(quiet=True) as callback:
+        assert callback is None
     assert capsys.readouterr().err == ""
 
 
@@ -56,8 +59,8 @@ def test_a_live_line_on_a_terminal(monkeypatch, colour):
         monkeypatch.delenv(name, raising=False)
     if not colour:
         monkeypatch.setenv("NO_COLOR", "1")
-    with shown_progress(quiet=False) as watch:
-        watch("radius 3.2", state())
+    with shown_progress(quiet=False) as callback:
+        callback(state())
     drawn = terminal.getvalue()
     assert "radius 3.2" in drawn
     assert "\x1b[2K" in drawn
@@ -68,7 +71,18 @@ def test_a_dumb_terminal_gets_lines(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "dumb")
-    with shown_progress(quiet=False) as watch:
-        watch("fit", state())
+    with shown_progress(quiet=False) as callback:
+        callback(state(stage="fit"))
     assert "\x1b" not in terminal.getvalue()
     assert "fit: objective 2" in terminal.getvalue()
+
+
+def test_a_terminal_that_is_gone_does_not_end_a_fit(monkeypatch):
+    def fail(*_, **__):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(Live, "start", fail)
+    monkeypatch.setattr(Live, "stop", fail)
+    monkeypatch.setattr(module, "_terminal", Console)
+    with shown_progress(quiet=False) as watch:
+        assert watch is not None

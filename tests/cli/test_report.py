@@ -5,8 +5,8 @@ from intensor.cli import main
 
 def test_a_page_is_written(model, table, tmp_path, capsys):
     page = tmp_path / "page.html"
-    words = ["--value", "rating", "-o", str(page), "--title", "Stars <b>"]
-    assert main(["report", str(model), str(table), *words]) == 0
+    options = ["--value", "rating", "-o", str(page), "--title", "Stars <b>"]
+    assert main(["report", str(model), str(table), *options]) == 0
     assert "written" in capsys.readouterr().out
     text = page.read_text()
     assert text.startswith("<!DOCTYPE html>")

@@ -47,8 +47,7 @@ def dense(monkeypatch):
     monkeypatch.setitem(BACKENDS, "dense", open_dense)
 
 
-@pytest.mark.parametrize("shape", [(7,), (4, 5), (3, 4, 2)])
-@pytest.mark.parametrize("negative", [False, True])
+@pytest.mark.parametrize(("shape", "negative"), [((7,), False), ((4, 5), True), ((3, 4, 2), False)])
 def test_it_does_what_every_backend_must(shape, negative):
     case = Case(lambda data, radius: open_dense(data, radius, Workers(1)), shape)
     check_descent(case, negative=negative)
@@ -56,10 +55,10 @@ def test_it_does_what_every_backend_must(shape, negative):
 
 def test_a_solve_uses_it():
     data = intensor.planted((6, 5, 4), 90, noise=0.1)
-    words = {"shape": data.shape, "radius": 1.0, "rtol": 1e-5}
+    options = {"shape": data.shape, "radius": 1.0, "rtol": 1e-5}
     before = DenseCells.descents
-    mine = intensor.solve(data.coords, data.values, device="dense", **words)
-    ours = intensor.solve(data.coords, data.values, device="cpu", **words)
+    mine = intensor.solve(data.coords, data.values, device="dense", **options)
+    ours = intensor.solve(data.coords, data.values, device="cpu", **options)
     assert DenseCells.descents > before
     assert mine.status is intensor.Status.OPTIMAL
     assert intensor.verify(mine, data.coords, data.values).ok

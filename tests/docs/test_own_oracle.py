@@ -39,8 +39,8 @@ class Counting:
 class Boasting(Counting):
     """Claims more than it has shown."""
 
-    def minimise(self, costs, **words):
-        answer = super().minimise(costs, **words)
+    def minimise(self, costs, **options):
+        answer = super().minimise(costs, **options)
         return replace(answer, bound=0.5 * answer.value)
 
 
@@ -57,9 +57,9 @@ def data():
 
 
 def test_bounds_of_the_oracle_are_proven_again(data):
-    words = {"shape": data.shape, "radius": 1.0, "rtol": 1e-4}
-    mine = intensor.solve(data.coords, data.values, exact="counting", **words)
-    ours = intensor.solve(data.coords, data.values, exact="enumeration", **words)
+    options = {"shape": data.shape, "radius": 1.0, "rtol": 1e-4}
+    mine = intensor.solve(data.coords, data.values, exact="counting", **options)
+    ours = intensor.solve(data.coords, data.values, exact="enumeration", **options)
     report = intensor.verify(mine, data.coords, data.values)
     assert mine.status is intensor.Status.OPTIMAL
     assert mine.bound_source == "counting"
@@ -70,8 +70,8 @@ def test_bounds_of_the_oracle_are_proven_again(data):
 
 
 def test_a_false_bound_is_found_out(data):
-    words = {"shape": data.shape, "radius": 1.0, "rtol": 1e-4}
-    boast = intensor.solve(data.coords, data.values, exact="boasting", **words)
+    options = {"shape": data.shape, "radius": 1.0, "rtol": 1e-4}
+    boast = intensor.solve(data.coords, data.values, exact="boasting", **options)
     (failure,) = intensor.verify(boast, data.coords, data.values).failures
     assert "is above the objective of a feasible model" in failure
 
@@ -82,5 +82,5 @@ def test_fits_know_the_oracle_too(data):
 
 
 def test_what_is_not_in_the_table_is_named(data):
-    with pytest.raises(intensor.errors.SettingError, match=r"expected one of auto,.* counting"):
+    with pytest.raises(intensor.errors.SettingError, match=r"expected one of 'auto',.* 'counting'"):
         intensor.solve(data.coords, data.values, radius=1.0, exact="guessing")

@@ -44,9 +44,9 @@ def away(monkeypatch):
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_a_version_with_its_own_step(noise):
     data = intensor.planted((5, 4, 4), 60, noise=noise)
-    words = {"shape": data.shape, "radius": 1.0, "rtol": 1e-5}
-    mine = intensor.solve(data.coords, data.values, version="away", **words)
-    fast = intensor.solve(data.coords, data.values, **words)
+    options = {"shape": data.shape, "radius": 1.0, "rtol": 1e-5}
+    mine = intensor.solve(data.coords, data.values, version="away", **options)
+    fast = intensor.solve(data.coords, data.values, **options)
     assert mine.status is intensor.Status.OPTIMAL
     assert mine.version == "away"
     assert mine.counters.local_steps > 0

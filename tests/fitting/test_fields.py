@@ -8,23 +8,17 @@ import pytest
 import scipy.linalg  # noqa: F401  (its BLAS is to be there from the start)
 from threadpoolctl import threadpool_info
 
-from intensor.fitting import fields
-from intensor.fitting.fields import BLOCK, FieldAlgebra, OutOfTimeError
+from intensor.fitting.fields import BLOCK_COLUMNS, MAX_PIECE, FieldAlgebra, OutOfTimeError
 from intensor.runtime.budget import Budget
 from intensor.runtime.threads import one_blas_thread
 
 
-@pytest.fixture(params=[1, 3])
+@pytest.fixture(params=[(1, MAX_PIECE), (3, MAX_PIECE), (1, 200), (3, 200)], ids=str)
 def algebra(request):
-    return FieldAlgebra(Budget(), threads=request.param)
+    threads, max_piece = request.param
+    return FieldAlgebra(Budget(), threads=threads, max_piece=max_piece)
 
 
-@pytest.fixture(params=[200, 1 << 28], ids=["pieces", "whole"])
-def _cut(request, monkeypatch):
-    monkeypatch.setattr(fields, "PIECE", request.param)
-
-
-@pytest.mark.usefixtures("_cut")
 @pytest.mark.parametrize("shape", [(7, 5, 3), (4, 9), (1, 6, 1), (5, 1), (3, 2, 4, 2)], ids=str)
 def test_a_tensor_times_a_matrix_per_mode(shape, algebra):
     rng = np.random.default_rng(0)
@@ -42,13 +36,12 @@ def test_a_tensor_times_a_matrix_per_mode(shape, algebra):
     np.testing.assert_allclose(single, expected, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.usefixtures("_cut")
 def test_a_matrix_times_its_transpose(algebra):
     slabs = np.random.default_rng(1).standard_normal((13, 40))
     np.testing.assert_allclose(algebra.square(slabs), slabs @ slabs.T, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("length", [1, 5, BLOCK, BLOCK + 1, 2 * BLOCK + 77])
+@pytest.mark.parametrize("length", [1, 5, BLOCK_COLUMNS + 1])
 def test_factors_and_inverses_of_any_length(length):
     rng = np.random.default_rng(length)
     matrix = rng.standard_normal((length, length))
@@ -69,8 +62,7 @@ def test_a_covariance_that_is_none_has_a_root_all_the_same():
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_time_that_runs_out_on_the_way_ends_a_product(threads, monkeypatch):
-    monkeypatch.setattr(fields, "PIECE", 1)
+def test_time_that_runs_out_on_the_way_ends_a_product(threads):
     asked = []
 
     class Soon(Budget):
@@ -79,7 +71,7 @@ def test_time_that_runs_out_on_the_way_ends_a_product(threads, monkeypatch):
             asked.append(time.monotonic())
             return len(asked) > 10
 
-    algebra = FieldAlgebra(Soon(), threads=threads)
+    algebra = FieldAlgebra(Soon(), threads=threads, max_piece=1)
     with pytest.raises(OutOfTimeError), algebra.running():
         algebra.multiply_mode(np.ones((64, 64)), np.eye(64), 0)
     assert len(asked) < 64

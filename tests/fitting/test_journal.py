@@ -19,8 +19,8 @@ def fit(*, stop=None, seen=None, data=DATA, **words):
     """Fit; when told so, let the callback end it after some rounds."""
     seen = [] if seen is None else seen
 
-    def callback(word, progress):
-        seen.append(word)
+    def callback(progress):
+        seen.append(progress.stage)
         return stop is None or len(seen) < stop
 
     return TensorCompleter(callback=callback, **words).fit(data.coords, data.values).fit_
@@ -110,8 +110,8 @@ def test_ctrl_c_can_be_gone_on_from(tmp_path):
     whole = fit(seen=calls, **words)
     seen = []
 
-    def interrupt(word, progress):
-        seen.append(word)
+    def interrupt(progress):
+        seen.append(progress.stage)
         if len(seen) == len(calls) // 2:
             signal.raise_signal(signal.SIGINT)
 
@@ -126,10 +126,10 @@ def test_a_fit_that_ran_out_of_time_goes_on_with_more(tmp_path, monkeypatch):
     monkeypatch.setattr("intensor.runtime.budget.time.perf_counter", lambda: now)
     calls = []
 
-    def tick(word, progress):
+    def tick(progress):
         nonlocal now
         now += 1.0
-        calls.append(word)
+        calls.append(progress.stage)
 
     words = {"callback": tick, "checkpoint": tmp_path / "run.npz", "rtol": 1e-6}
     short = TensorCompleter(time_limit=30.0, **words).fit(DATA.coords, DATA.values)

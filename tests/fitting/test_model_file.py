@@ -12,7 +12,7 @@ import pytest
 import intensor
 from intensor.data.labels import Labels
 from intensor.errors import FileFormatError, LabelError, ModelFileError, SettingError
-from intensor.fitting.entry import fit
+from intensor.fitting.fit import fit
 from intensor.fitting.model_file import load, save
 from intensor.fitting.options import check_options
 

@@ -1,13 +1,14 @@
 """Values in the fitted scale: transformed, without main effects, and the way back."""
 
+import pickle
+
 import numpy as np
 import pytest
 
-import intensor
 from intensor.data.observations import observe
 from intensor.errors import NegativeValueError, ValuesError
 from intensor.fitting.options import check_options
-from intensor.fitting.preparation import TINY, prepare
+from intensor.fitting.preparation import MIN_LARGEST, Split, prepare
 from intensor.fitting.samples import Samples
 from intensor.model.baseline import fit_baseline
 from intensor.model.model import build_model
@@ -23,8 +24,8 @@ def drawn(n=80, shape=(5, 4, 3), weights=None):
     )
 
 
-def scale(**words):
-    (only,) = check_options(**words).scales
+def scale(**options):
+    (only,) = check_options(**options).scales
     return only
 
 
@@ -48,8 +49,8 @@ def test_effects_come_out_before_boxes_are_fitted(name, weights):
     samples = drawn(weights=weights)
     prepared = prepare(samples, scale(transform=name, baseline="additive"))
     fitted = samples.values if name == "none" else np.sqrt(samples.values)
-    whole = observe(samples.coords, fitted, shape=samples.shape, sample_weight=weights)
-    baseline = fit_baseline(whole)
+    observed = observe(samples.coords, fitted, shape=samples.shape, sample_weight=weights)
+    baseline = fit_baseline(observed)
     assert np.array_equal(prepared.baseline.effects, baseline.effects)
     left = fitted - baseline.evaluate(tuple(samples.coords.T))
     expected = observe(
@@ -77,7 +78,7 @@ def test_the_predictor_undoes_it_all():
     np.testing.assert_allclose(predictor.predict(samples.coords), expected, rtol=1e-13)
 
 
-@pytest.mark.parametrize("weights", [None, np.arange(80.0)])
+@pytest.mark.parametrize("weights", [None, np.arange(1.0, 81.0)])
 def test_counts_are_those_of_the_indices(weights):
     samples = drawn(weights=weights)
     prepared = prepare(samples, scale())
@@ -98,7 +99,7 @@ def test_a_nonnegative_model_needs_nonnegative_values():
     assert prepare(samples, scale(transform=logarithm, baseline="additive")).signed
 
 
-def test_values_must_have_a_place_in_the_fitted_scale():
+def test_values_must_exist_in_the_fitted_scale():
     samples = drawn()
     samples.values[4] = 0.0
     with pytest.raises(ValuesError, match=r"custom transform of the value 0.0 is -inf"):
@@ -109,7 +110,7 @@ def test_values_must_have_a_place_in_the_fitted_scale():
 def test_nothing_but_zeros_leaves_a_radius_to_begin_with(baseline):
     samples = drawn()
     samples.values[:] = 0.0
-    assert prepare(samples, scale(baseline=baseline)).largest == TINY
+    assert prepare(samples, scale(baseline=baseline)).largest == MIN_LARGEST
 
 
 def test_samples_are_left_alone():
@@ -120,20 +121,39 @@ def test_samples_are_left_alone():
     assert np.array_equal(samples.values, before)
 
 
-def test_a_value_of_no_weight_does_not_count_as_the_largest():
-    weights = np.ones(80)
-    samples = drawn(weights=weights)
-    samples.values[7], weights[7] = 1e3, 0.0
-    assert prepare(samples, scale()).largest < 10.0
+def test_weights_of_a_part_are_scaled_again():
+    samples = drawn(weights=np.append(np.full(79, 2.0), 3.0))
+    part = samples.part(np.arange(80) < 79)
+    expected = prepare(drawn().part(np.arange(80) < 79), scale()).observations
+    found = prepare(part, scale()).observations
+    assert np.array_equal(found.counts, expected.counts)
+    assert np.array_equal(found.means, expected.means)
 
 
-def test_a_value_of_no_weight_may_be_anything():
-    data = intensor.planted((4, 4), 30)
-    weights = np.append(np.ones(30), 0.0)
-    samples = Samples(
-        coords=np.vstack((data.coords, [[0, 0]])),
-        values=np.append(data.values + 1.0, 0.5),
-        weights=weights,
-        shape=(4, 4),
-    )
-    prepare(samples, scale(transform=(np.log, np.exp)))
+@pytest.mark.parametrize("baseline", ["none", "additive"])
+def test_rows_in_standard_order_give_the_same_bits(baseline):
+    samples = drawn(weights=np.linspace(0.5, 3.0, 80))
+    plain = prepare(samples, scale(transform="sqrt", baseline=baseline)).observations
+    found = prepare(samples.in_order(), scale(transform="sqrt", baseline=baseline)).observations
+    assert np.array_equal(found.means, plain.means)
+    assert np.array_equal(found.shares, plain.shares)
+    assert (found.within, found.mean_square) == (plain.within, plain.mean_square)
+
+
+def test_values_that_grow_too_large_in_the_fitted_scale_are_refused():
+    huge = (lambda values: 1e200 * values, lambda fitted: fitted / 1e200)
+    with pytest.raises(ValuesError, match="rescale the data"):
+        prepare(drawn(), scale(transform=huge))
+
+
+def test_a_split_prepares_its_training_part_once_per_scale():
+    samples = drawn()
+    split = Split(samples.part(np.arange(80) < 60), samples.part(np.arange(80) >= 60))
+    one, other = scale(), scale(transform="sqrt")
+    first = split.prepared(one)
+    assert split.prepared(one) is first
+    assert split.prepared(other).transform.name == "sqrt"
+    assert np.array_equal(split.prepared(one).observations.means, first.observations.means)
+    again = pickle.loads(pickle.dumps(split))
+    assert np.array_equal(again.held.values, split.held.values)
+    assert np.array_equal(again.prepared(one).observations.means, first.observations.means)

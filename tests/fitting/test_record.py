@@ -5,7 +5,7 @@ import pytest
 
 import intensor
 from intensor.errors import CoordinateError, UnseenIndexError
-from intensor.fitting.entry import fit
+from intensor.fitting.fit import fit
 from intensor.fitting.options import check_options
 
 DATA = intensor.planted((5, 5, 4), 90, noise=0.1)
@@ -41,7 +41,7 @@ def test_a_line_about_it(found):
 def test_predictions_are_the_predictors(found):
     assert np.array_equal(found.predict(DATA.coords), found.predictor.predict(DATA.coords))
     with pytest.raises(UnseenIndexError):
-        found.predict([[5, 0, 0]])
+        found.predict([[5, 0, 0]], unseen="error")
     assert found.predict([[5, 0, 0]], unseen="mean")[0] >= 0.0
 
 

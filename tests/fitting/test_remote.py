@@ -10,12 +10,13 @@ import pytest
 from sklearn.base import clone
 
 import intensor
+from fitting_cases import fitted, go_on, specs_of, splits_of
 from intensor._estimator import TensorCompleter
 from intensor.errors import ClusterError, WorkerLostError
-from intensor.fitting import entry as entry_module
+from intensor.fitting.effort import Effort
+from intensor.fitting.folds import open_folds
 from intensor.fitting.options import check_options
 from intensor.fitting.path import approach, walk
-from intensor.fitting.samples import Samples, splits
 from intensor.runtime.budget import Budget
 
 distributed = pytest.importorskip("distributed")
@@ -23,7 +24,6 @@ remote = pytest.importorskip("intensor.fitting.remote")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask's own
 
 DATA = intensor.planted((8, 7, 6), 250, noise=0.1)
-SAMPLES = Samples(coords=DATA.coords, values=DATA.values, weights=None, shape=DATA.shape)
 
 
 def cluster(n_workers, *, processes=False):
@@ -48,22 +48,14 @@ def many():
         yield client
 
 
-def go_on(word, progress):
-    return True
-
-
-def walked(client=None, *, budget=None, watch=go_on, **words):
+def opened(client=None, **words):
     options = check_options(**{"validation": 2, "threads": 1, **words})
-    pairs = list(splits(SAMPLES, folds=options.folds, share=options.share, seed=0))
-    path, models, *_ = walk(
-        pairs,
-        options.scales[0],
-        options,
-        budget=budget or Budget(),
-        watch=watch,
-        client=client,
-    )
-    return path, models, (pairs, options)
+    return open_folds(specs_of(splits_of(DATA, options), options), client=client)
+
+
+def walked(client=None, *, budget=None, callback=go_on, **words):
+    with opened(client, **words) as folds:
+        return walk(folds, budget=budget or Budget(), callback=callback)
 
 
 def check_same(there, here):
@@ -73,25 +65,26 @@ def check_same(there, here):
 
 @pytest.mark.parametrize("words", [{}, {"remainder": "auto"}, {"baseline": "additive"}])
 def test_the_path_that_is_walked_here(client, words):
-    there, models, _ = walked(client, **words)
-    here, expected, _ = walked(**words)
-    check_same(there, here)
-    assert len(models) == len(expected) == 2
-    for ours, theirs in zip(models, expected, strict=True):
+    there, here = walked(client, **words), walked(**words)
+    check_same(there.path, here.path)
+    assert len(there.models) == len(here.models) == 2
+    for ours, theirs in zip(there.models, here.models, strict=True):
         assert np.array_equal(ours.vertices.flags(), theirs.vertices.flags())
         assert np.array_equal(ours.weights, theirs.weights)
 
 
 def test_a_closer_fit(client):
-    path, models, (pairs, options) = walked()
-    words = {"budget": Budget(), "watch": go_on}
-    given = (pairs, options.scales[0], options, path, models)
-    assert approach(*given, client=client, **words) == approach(*given, **words)
+    path = walked().path
+    with opened(client) as there, opened() as here:
+        found, expected = (
+            approach(folds, path, budget=Budget(), callback=go_on) for folds in (there, here)
+        )
+    assert found == expected
+    assert len(found) > 0
 
 
 def test_more_workers_walk_to_more_radii_at_a_time(many):
-    there, _, _ = walked(many)
-    here, _, _ = walked()
+    there, here = walked(many).path, walked().path
     n = min(len(there), len(here))
     np.testing.assert_array_equal(there.radii[:n], here.radii[:n])
     np.testing.assert_array_equal(there.errors[0], here.errors[0])  # cold on both
@@ -100,7 +93,7 @@ def test_more_workers_walk_to_more_radii_at_a_time(many):
 
 def test_nothing_is_left_on_the_workers(client):
     walked(client, n_radii=2)
-    counts = client.run(lambda: len(remote._walkers))
+    counts = client.run(lambda: len(remote._running))
     assert set(counts.values()) == {0}
 
 
@@ -108,12 +101,12 @@ def test_progress_is_told_and_can_end_it(client):
     heard = []
     budget = Budget()
 
-    def watch(word, progress):
-        heard.append(word)
+    def stop(progress):
+        heard.append(progress.stage)
         budget.interrupted = True
         return False
 
-    path, _, _ = walked(client, budget=budget, watch=watch)
+    path = walked(client, budget=budget, callback=stop).path
     assert len(path) == 1
     assert heard == [f"radius {path.radii[0]:.4g}"] * 2
 
@@ -123,23 +116,24 @@ def test_an_interrupt_ends_what_is_under_way(client):
     options = {"rtol": 0.0, "n_radii": 60}
     budget = Budget()
     threading.Timer(0.5, setattr, (budget, "interrupted", True)).start()
-    path, _, _ = walked(client, budget=budget, **options)
+    path = walked(client, budget=budget, **options).path
     assert len(path) >= 1
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_nothing_but_time():
-    here, _, _ = walked()
+    here = walked().path
     with cluster(2, processes=True) as there, distributed.Client(there) as client:
         killed = []
 
-        def watch(word, progress):
-            if len(killed) < 2 and word not in killed:
-                killed.append(word)
+        def kill(progress):
+            if len(killed) < 2 and progress.stage not in killed:
+                killed.append(progress.stage)
                 (first, *_) = client.scheduler_info()["workers"]
                 os.kill(client.run(os.getpid, workers=[first])[first], signal.SIGKILL)
             return True
 
-        found, _, _ = walked(client, watch=watch)
+        found = walked(client, callback=kill).path
     assert len(killed) == 2
     check_same(found, here)
 
@@ -156,12 +150,12 @@ def test_steps_that_never_succeed_end(client, monkeypatch):
 def test_a_client_that_is_closed_in_the_middle_is_told_of():
     with cluster(1) as there, distributed.Client(there) as client:
 
-        def close(word, progress):
+        def close(progress):
             client.close()
             return True
 
         with pytest.raises(ClusterError, match="the client is closed: someone closed it"):
-            walked(client, watch=close)
+            walked(client, callback=close)
 
 
 def test_compiling_on_a_worker_does_not_count_here(client, monkeypatch):
@@ -198,13 +192,14 @@ def test_an_estimator_with_a_client(client):
     check_same(there.path_, here.path_)
 
 
-def test_the_last_fit_on_the_workers(client, monkeypatch):
-    monkeypatch.setattr(entry_module, "SPREAD", 1)
+def test_the_last_fit_on_the_workers(client):
     words = {"radius": 1.0, "max_iterations": 4, "threads": 1, "rtol": 1e-9}
-    there = TensorCompleter(client=client, **words).fit(DATA.coords, DATA.values)
-    here = TensorCompleter(**words).fit(DATA.coords, DATA.values)
-    assert there.objective_ == pytest.approx(here.objective_, rel=1e-9)
-    assert np.array_equal(there.model_.vertices.flags(), here.model_.vertices.flags())
+    here, there = (
+        fitted(DATA, client=one, effort=Effort(distributed_cells=1), **words)
+        for one in (None, client)
+    )
+    assert there.objective == pytest.approx(here.objective, rel=1e-9)
+    assert np.array_equal(there.model.vertices.flags(), here.model.vertices.flags())
 
 
 def test_a_clone_keeps_the_client(client):

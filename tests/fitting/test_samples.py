@@ -1,10 +1,11 @@
-"""Splits: whole cells, every cell once, the same for the same seed."""
+"""Splits: entire cells, every cell once, the same for the same seed; rows grouped once."""
 
 import numpy as np
 import pytest
 
-from intensor.fitting import samples as module
-from intensor.fitting.samples import Samples, lost_mode, sample, splits
+from intensor.fitting.options import check_options
+from intensor.fitting.preparation import prepare
+from intensor.fitting.samples import Samples, missing_fibre_mode, sample, splits
 
 
 def drawn(n=300, shape=(6, 5, 4), seed=0, weighted=True):
@@ -22,8 +23,8 @@ def cells(samples):
     return set(map(tuple, samples.coords.tolist()))
 
 
-def split(samples, *, folds=1, share=0.1, seed=0):
-    return list(splits(samples, folds=folds, share=share, seed=seed))
+def split(samples, *, folds=1, share=0.1, seed=0, **more):
+    return list(splits(samples, folds=folds, share=share, seed=seed, **more))
 
 
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.5, 0.99])
@@ -68,10 +69,9 @@ def test_folds_hold_out_every_cell_exactly_once(folds):
 @pytest.mark.parametrize(
     ("enough", "pairs"), [(1, 1), (30, 1), (40, 2), (80, 3), (100, 4), (10_000, 4)]
 )
-def test_as_often_as_it_takes(monkeypatch, enough, pairs):
-    monkeypatch.setattr(module, "ENOUGH", enough)
+def test_as_often_as_it_takes(enough, pairs):
     samples = drawn()  # about 30 of 300 rows are held out
-    found = split(samples, folds=None)
+    found = split(samples, folds=None, enough_held_out=enough)
     assert len(found) == pairs
     first = split(samples)[0]
     assert found[0][1].values.tolist() == first[1].values.tolist()
@@ -135,7 +135,7 @@ def test_the_order_of_the_rows_does_not_decide():
 
 
 @pytest.mark.parametrize("most", [10, 100, 250])
-def test_a_sample_is_of_whole_cells(most):
+def test_a_sample_is_of_entire_cells(most):
     samples = drawn()
     some = sample(samples, most, seed=0)
     rows = some.values.astype(int)
@@ -148,14 +148,14 @@ def test_a_sample_is_of_whole_cells(most):
     assert not np.array_equal(some.values, sample(samples, most, seed=1).values)
 
 
-def test_few_samples_are_taken_whole():
+def test_few_samples_are_taken_as_they_are():
     samples = drawn()
     assert sample(samples, 300, seed=0) is samples
     single = samples.part(np.zeros(50, dtype=int))
     assert all(len(sample(single, 1, seed=seed)) == 50 for seed in range(5))
 
 
-# --- whole fibres that are missing
+# --- entire fibres that are missing
 
 
 def of(mask):
@@ -167,62 +167,56 @@ def of(mask):
 
 
 def fibres(mode, *, share=0.5, shape=(12, 10, 8), seed=0, kept=1.0):
-    """Return a mask of whole fibres along a mode, with some cells of them missing as well."""
+    """Return a mask of entire fibres along a mode, with some cells of them missing as well."""
     rng = np.random.default_rng(seed)
-    some = rng.random([1 if place == mode else length for place, length in enumerate(shape)])
+    some = rng.random([1 if other == mode else length for other, length in enumerate(shape)])
     return np.broadcast_to(some < share, shape) & (rng.random(shape) < kept)
 
 
 @pytest.mark.parametrize("mode", range(3))
-@pytest.mark.parametrize(
-    ("share", "kept"), [(0.25, 1.0), (0.25, 0.95), (0.5, 1.0), (0.5, 0.9), (0.9, 1.0), (0.9, 0.99)]
-)
+@pytest.mark.parametrize(("share", "kept"), [(0.25, 1.0), (0.25, 0.95), (0.5, 0.9), (0.9, 0.99)])
 def test_fibres_that_are_missing_are_noticed(mode, share, kept):
-    for seed in range(3):
-        mask = fibres(mode, share=share, seed=seed, kept=kept)
-        assert lost_mode(of(mask)) == mode
-        repeated = of(mask).part(np.repeat(np.arange(mask.sum()), 3))
-        assert lost_mode(repeated) == mode
+    mask = fibres(mode, share=share, seed=mode, kept=kept)
+    assert missing_fibre_mode(of(mask)) == mode
+    repeated = of(mask).part(np.repeat(np.arange(mask.sum()), 3))
+    assert missing_fibre_mode(repeated) == mode
 
 
-@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("shape", [(12, 10, 8), (12, 10, 2), (30, 20), (40,)], ids=str)
-@pytest.mark.parametrize("missing", [0.3, 0.7, 0.9, 0.97])
-def test_cells_that_are_missing_at_random_are_not_fibres(seed, shape, missing):
-    mask = np.random.default_rng(seed).random(shape) >= missing
-    mask.flat[0] = True
-    assert lost_mode(of(mask)) is None
+def test_cells_that_are_missing_at_random_are_not_fibres(shape):
+    for seed, missing in enumerate([0.3, 0.7, 0.9, 0.97]):
+        mask = np.random.default_rng(seed).random(shape) >= missing
+        mask.flat[0] = True
+        assert missing_fibre_mode(of(mask)) is None
 
 
-@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("times", [1, 2, 6])
-def test_ratings_are_not_fibres(seed, times):
+def test_ratings_are_not_fibres(times):
     # Many of few, few of many, each at one time: most fibres are empty, the others nearly so.
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(times)
     chance = 3.0 / np.outer(np.arange(1, 61), np.arange(1, 41))
     pairs = np.argwhere(rng.random((60, 40)) < chance)
     mask = np.zeros((60, 40, times), dtype=bool)
     mask[(*pairs.T, rng.integers(0, times, len(pairs)))] = True
     assert mask.mean() < 0.1
-    assert lost_mode(of(mask)) is None
-    assert lost_mode(of(mask.any(axis=2))) is None
+    assert missing_fibre_mode(of(mask)) is None
+    assert missing_fibre_mode(of(mask.any(axis=2))) is None
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_fibres_that_are_mostly_empty_too_are_not_missing_as_a_whole(seed):
-    long = {"shape": (40, 10, 8), "share": 0.3, "seed": seed}
-    assert lost_mode(of(fibres(0, kept=0.3, **long))) is None
-    assert lost_mode(of(fibres(0, kept=0.7, **long))) == 0
+def test_fibres_that_are_mostly_empty_too_are_not_missing_entirely():
+    long = {"shape": (40, 10, 8), "share": 0.3, "seed": 1}
+    assert missing_fibre_mode(of(fibres(0, kept=0.3, **long))) is None
+    assert missing_fibre_mode(of(fibres(0, kept=0.7, **long))) == 0
 
 
 @pytest.mark.parametrize("shape", [(4, 3, 2), (5, 6), (7,), (1, 1)], ids=str)
 def test_nothing_is_missing_of_what_is_complete(shape):
-    assert lost_mode(of(np.ones(shape, dtype=bool))) is None
+    assert missing_fibre_mode(of(np.ones(shape, dtype=bool))) is None
 
 
 def test_a_mode_of_one_index_has_no_fibres():
     mask = np.random.default_rng(0).random((12, 10, 1)) < 0.5
-    assert lost_mode(of(mask)) is None
+    assert missing_fibre_mode(of(mask)) is None
 
 
 def fibres_of(samples, mode):
@@ -231,7 +225,7 @@ def fibres_of(samples, mode):
 
 @pytest.mark.parametrize("mode", range(3))
 @pytest.mark.parametrize("share", [0.1, 0.4])
-def test_whole_fibres_are_held_out_where_whole_fibres_are_missing(mode, share):
+def test_entire_fibres_are_held_out_where_entire_fibres_are_missing(mode, share):
     samples = of(fibres(mode, kept=0.95))
     ((training, held),) = split(samples, share=share)
     assert not fibres_of(training, mode) & fibres_of(held, mode)
@@ -261,16 +255,62 @@ def test_cells_are_held_out_where_cells_are_missing():
         assert fibres_of(training, mode) & fibres_of(held, mode)
 
 
-def test_modes_are_ruled_out_by_some_rows_as_by_all(monkeypatch):
-    found = []
-    for looked_at in (1 << 30, 50):
-        monkeypatch.setattr(module, "LOOKED_AT", looked_at)
-        rng = np.random.default_rng(5)
-        found.append([])
-        for seed in range(40):
-            shape = tuple(rng.integers(2, 9, 3).tolist())
-            mode, kept = int(rng.integers(3)), rng.uniform(0.3, 1.0)
-            mask = fibres(mode, shape=shape, kept=kept, seed=seed)
-            found[-1].append(lost_mode(of(mask)))
-    assert found[0] == found[1]
-    assert len(set(found[0])) == 4  # every mode, and none
+def test_modes_are_ruled_out_by_some_cells_as_by_all():
+    rng = np.random.default_rng(5)
+    found = set()
+    for seed in range(40):
+        shape = tuple(rng.integers(2, 9, 3).tolist())
+        mode, kept = int(rng.integers(3)), rng.uniform(0.3, 1.0)
+        samples = of(fibres(mode, shape=shape, kept=kept, seed=seed))
+        found.add(missing_fibre_mode(samples))
+        assert missing_fibre_mode(samples, probed_cells=50) == missing_fibre_mode(samples)
+    assert found == {None, 0, 1, 2}
+
+
+# --- rows in standard order
+
+
+def groups_of(samples):
+    groups = samples.groups()
+    return groups.order.tolist(), groups.starts.tolist(), [one.tolist() for one in groups.columns]
+
+
+def test_rows_are_grouped_once_and_parts_of_them_stay_grouped(monkeypatch):
+    samples = drawn().in_order()
+    assert samples.in_order() is samples
+    some = samples.part(np.random.default_rng(0).random(300) < 0.4)
+    sampled = sample(samples, 100, seed=0)
+    ((training, held),) = split(samples)
+    for part in (samples, some, sampled, training, held):
+        plain = Samples(
+            coords=part.coords, values=part.values, weights=part.weights, shape=part.shape
+        )
+        assert part.starts is not None
+        assert groups_of(part) == groups_of(plain)
+        assert [one.dtype for one in part.groups().columns] == [
+            one.dtype for one in plain.groups().columns
+        ]
+        assert part.n_cells == plain.n_cells == len(cells(part))
+        assert part.cell_numbers().tolist() == plain.cell_numbers().tolist()
+    monkeypatch.setattr("intensor.fitting.samples.group_rows", None)
+    prepare(training, check_options(transform="sqrt").scales[0])  # needs no grouping
+
+
+def test_the_standard_order_forgets_the_order_that_was_given():
+    samples = drawn()
+    shuffled = samples.part(np.random.default_rng(1).permutation(len(samples)))
+    for name in ("coords", "values", "weights", "starts"):
+        one, other = (getattr(some.in_order(), name) for some in (samples, shuffled))
+        assert np.array_equal(one, other)
+    assert samples.in_order().part(np.arange(5)).starts is None  # rows by number may be anywhere
+
+
+def test_indices_that_do_not_occur_are_left_out():
+    samples = Samples(
+        coords=np.array([[7000, 1], [5, 0]]), values=np.ones(2), weights=None, shape=(9000, 2)
+    )
+    found = samples.condensed()
+    assert found.shape == (2, 2)
+    assert found.full.shape == (9000, 2)
+    assert found.coords.tolist() == [[1, 1], [0, 0]]
+    assert found.condensed() is found

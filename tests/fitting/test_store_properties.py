@@ -12,7 +12,7 @@ import intensor
 from forall import forall
 from intensor.data.labels import Labels
 from intensor.errors import RadiusWarning
-from intensor.fitting.entry import fit
+from intensor.fitting.fit import fit
 from intensor.fitting.options import check_options
 from strategies import any_weights, observations, shapes
 

@@ -17,7 +17,7 @@ from forall import forall
 from intensor.data.observations import observe
 from intensor.oracles.alternating import AlternatingOracle, best_of_many
 from intensor.oracles.base import Goal
-from intensor.oracles.cascade import NoSearch
+from intensor.oracles.cascade import FreeBoundOracle
 from intensor.oracles.contraction import PerCell, PerIndex, PerIndexRemembered
 from intensor.oracles.exact import decomposed
 from intensor.oracles.exact.branch_bound import BranchOracle
@@ -181,7 +181,7 @@ def test_the_best_of_many_is_no_worse_than_what_it_was_given(case, seed):
 
 @forall(few=40, many=500, case=cases())
 def test_without_a_search_bounds_hold_and_easy_answers_are_right(case):
-    answer = NoSearch(case.cells).minimise(case.costs)
+    answer = FreeBoundOracle(case.cells).minimise(case.costs)
     check_vertex(answer, case)
     assert answer.bound <= case.least
     easy = trivial_answer(case.costs, sum(case.cells.shape))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numpy as np
 
 from intensor.data.labels import Labels
-from intensor.fitting.entry import fit
+from intensor.fitting.fit import fit
 from intensor.fitting.options import check_options
 
 HOSTILE = (
@@ -23,28 +24,42 @@ HOSTILE = (
 )
 
 
-def make_fit(shape=(3, 9, 4), n=80, *, value="passengers", labels=None, seed=0, **words):
-    """Return (fit, coords, values) of a small tensor with some structure and some noise."""
+def make_fit(shape=(3, 9, 4), n=80, *, labels=None, **options):
+    """Return (fit, coords, values) of a small tensor with some structure and some noise.
+
+    Fits with the same options are made once; do not change their arrays.
+    """
+    if labels is None:
+        return _numbered_fit(shape, n, **options)
+    return _fit(shape, n, labels, **options)
+
+
+@functools.cache
+def _numbered_fit(shape, n, **options):
+    """Return a fit whose labels are a0, a1, ... in mode A, b0, b1, ... in mode B and so on."""
+    labels = Labels(
+        modes=tuple(f"mode {letter}" for letter in "ABCDEFGH"[: len(shape)]),
+        indices=tuple(
+            np.array([f"{letter}{i}" for i in range(length)], dtype=object)
+            for letter, length in zip("abcdefgh", shape, strict=False)
+        ),
+        value="passengers",
+    )
+    return _fit(shape, n, labels, **options)
+
+
+def _fit(shape, n, labels, *, seed=0, **options):
     rng = np.random.default_rng(seed)
     coords = np.stack([rng.integers(0, length, n) for length in shape], axis=1)
     factors = [rng.random(length) + 0.2 for length in shape]
     values = np.prod([f[c] for f, c in zip(factors, coords.T, strict=True)], axis=0) * 100.0
     values = np.maximum(values + rng.normal(0.0, 2.0, n), 0.0)
-    if labels is None:
-        labels = Labels(
-            modes=tuple(f"mode {letter}" for letter in "ABCDEFGH"[: len(shape)]),
-            indices=tuple(
-                np.array([f"{letter}{i}" for i in range(length)], dtype=object)
-                for letter, length in zip("abcdefgh", shape, strict=False)
-            ),
-            value=value,
-        )
-    options = {"radius": 200.0, "exact": "off", **words}
-    return fit(coords, values, check_options(**options), labels=labels), coords, values
+    chosen = check_options(**{"radius": 200.0, "exact": "off", **options})
+    return fit(coords, values, chosen, labels=labels), coords, values
 
 
 def hostile_labels(shape=(3, 9, 4)):
-    """Return labels that all try to break out of where they stand."""
+    """Return labels that all try to become markup."""
     return Labels(
         modes=tuple(HOSTILE[mode] for mode in range(len(shape))),
         indices=tuple(
@@ -56,4 +71,5 @@ def hostile_labels(shape=(3, 9, 4)):
 
 
 def without_trace(made):
+    """Return a fit whose solve recorded no progress."""
     return dataclasses.replace(made, result=dataclasses.replace(made.result, trace=()))

@@ -8,7 +8,7 @@ import numpy as np
 
 from intensor.data.observations import observe
 from intensor.errors import EmptyModelWarning, RadiusWarning, RemainderWarning
-from intensor.fitting.entry import fit
+from intensor.fitting.fit import fit
 from intensor.fitting.kriging import can_krige
 from intensor.fitting.options import check_options
 

@@ -26,12 +26,11 @@ def solve(coords, values, shape, *, radius=1.5, **options):
 TINY = [((4,), 9), ((3, 4), 14), ((3, 3, 2), 25), ((2, 2, 2, 2), 20), ((1, 5), 6)]
 
 
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("radius", [0.3, 1.5, 8.0])
 @pytest.mark.parametrize(("shape", "n"), TINY)
 @pytest.mark.filterwarnings("ignore::intensor.errors.RadiusWarning")
-def test_against_every_vertex_and_sign(shape, n, radius, seed):
-    coords, values = drawn(shape, n, seed)
+def test_against_every_vertex_and_sign(shape, n, radius):
+    coords, values = drawn(shape, n)
     least = brute.optimum(shape, coords, values, radius, signed=True)
     result = solve(coords, values, shape, radius=radius)
     assert result.status is Status.OPTIMAL
@@ -97,7 +96,7 @@ def test_negative_values_need_a_word():
         solve([[0, 0]], [-1.0], (1, 1), signed=False)
 
 
-@pytest.mark.parametrize("version", range(11))
+@pytest.mark.parametrize("version", [0, 10])
 def test_only_fast_can(version):
     with pytest.raises(SettingError, match=f'signed boxes need version="fast"; got.*{version}'):
         solve([[0, 0], [1, 1]], [0.5, -0.5], (2, 2), version=version)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from intensor.backends.base import Cells
@@ -12,25 +14,16 @@ from intensor.backends.cuda.device import check_device
 from intensor.backends.packed_cells import pack_cells
 from intensor.backends.sharded.cells import ShardedCells, ShardedObservations
 from intensor.data.observations import Observations
-from intensor.errors import DeviceError
+from intensor.errors import DeviceError, SettingError
 from intensor.runtime.threads import Workers
 
-__all__ = [
-    "BACKENDS",
-    "DEVICES",
-    "Data",
-    "devices",
-    "has_device",
-    "on_device",
-    "open_cells",
-    "wants_device",
-]
+__all__ = ["BACKENDS", "CPU", "Data", "Device", "devices", "find_device", "on_device", "open_cells"]
 
-DEVICES = ("cpu", "cuda", "auto")
-BACKENDS: dict[str, Callable[[Observations, float, Workers], Cells]] = {}
-"""Backends from outside by name: what makes the cells of observations in units of a radius."""
-WORTH = 1 << 17
-"""Observations from which on "auto" takes a device if there is one."""
+OpenCells = Callable[[Observations, float, Workers], Cells]
+BACKENDS: dict[str, OpenCells] = {}
+"""Backends from outside, by name: each opens the cells of observations in units of a radius."""
+MIN_OBSERVATIONS_FOR_CUDA = 1 << 17
+"""Fewest observations for which ``device="auto"`` uses a CUDA device."""
 
 
 class Data(Protocol):
@@ -66,12 +59,119 @@ class Data(Protocol):
         ...
 
 
-def open_cells(data: Data, radius: float, workers: Workers, device: str = "cpu") -> Cells:
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Where sums over cells are taken; this class is the CPU.
+
+    Attributes
+    ----------
+    name
+        The value of the option ``device``.
+    any_version
+        Whether every version can be used; if not, only those whose cells can be anywhere.
+    memory_only
+        Whether coordinates and values must be arrays in memory.
+    """
+
+    name: str
+    any_version: bool = True
+    memory_only: bool = False
+
+    def has_cuda(self) -> bool:
+        """Say whether a CUDA device may be used; raise when it is required and missing."""
+        return False
+
+    def wants_cuda(self, n: int) -> bool:
+        """Say whether n observations go to a CUDA device; raise when it is required and missing."""
+        return self.has_cuda()
+
+    def open(self, observations: Observations, radius: float, workers: Workers) -> Cells:
+        """Return the cells of observations in memory, in units of the radius."""
+        return CpuCells(pack_cells(observations, radius, workers), workers)
+
+    def __str__(self) -> str:
+        return f"device={self.name!r}"
+
+
+class CudaDevice(Device):
+    """An NVIDIA device, for data of any size."""
+
+    __slots__ = ()
+
+    def has_cuda(self) -> bool:
+        """Return True, or raise when there is no device."""
+        check_device()
+        return True
+
+    def open(self, observations: Observations, radius: float, workers: Workers) -> Cells:
+        """Upload the observations if they are worth it."""
+        if not self.wants_cuda(observations.n):
+            return CPU.open(observations, radius, workers)
+        from intensor.backends.cuda.cells import CudaCells  # noqa: PLC0415  (imports numba.cuda)
+        from intensor.backends.cuda.observations import upload  # noqa: PLC0415
+
+        return CudaCells(upload(observations), radius, workers)
+
+    def __str__(self) -> str:
+        return "a CUDA device"
+
+
+class AutomaticDevice(CudaDevice):
+    """An NVIDIA device if there is one and the data is large enough to gain from it."""
+
+    __slots__ = ()
+
+    def has_cuda(self) -> bool:
+        """Say whether there is a device."""
+        if importlib.util.find_spec("cupy") is None:
+            return False
+        with contextlib.suppress(DeviceError):
+            return super().has_cuda()
+        return False
+
+    def wants_cuda(self, n: int) -> bool:
+        """Say whether there is a device and the data is large."""
+        return n >= MIN_OBSERVATIONS_FOR_CUDA and self.has_cuda()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisteredDevice(Device):
+    """A backend from outside (``BACKENDS``)."""
+
+    opener: OpenCells
+
+    def open(self, observations: Observations, radius: float, workers: Workers) -> Cells:
+        """Return the cells of the backend."""
+        return self.opener(observations, radius, workers)
+
+
+CPU = Device("cpu")
+DEVICES = {
+    device.name: device
+    for device in (CPU, CudaDevice("cuda", any_version=False), AutomaticDevice("auto"))
+}
+"""The devices that the package brings, by name."""
+
+
+def devices() -> tuple[str, ...]:
+    """Return the names of all devices, those of ``BACKENDS`` last."""
+    return (*DEVICES, *BACKENDS)
+
+
+def find_device(name: object) -> Device:
+    """Return the device of a name, or raise a SettingError that lists the names."""
+    if not isinstance(name, str) or name not in devices():
+        expected = ", ".join(repr(known) for known in devices())
+        raise SettingError(f"device is {name!r}; expected one of {expected}")
+    if name in DEVICES:
+        return DEVICES[name]
+    return RegisteredDevice(name, any_version=False, memory_only=True, opener=BACKENDS[name])
+
+
+def open_cells(data: Data, radius: float, workers: Workers, device: Device = CPU) -> Cells:
     """Return the cells of a problem in units of the radius, ready to be summed over."""
-    if isinstance(data, Observations) and device in BACKENDS:
-        return BACKENDS[device](data, radius, workers)
-    if isinstance(data, Observations) and not wants_device(device, data.n):
-        return CpuCells(pack_cells(data, radius, workers), workers)
+    if isinstance(data, Observations):
+        return device.open(data, radius, workers)
     if isinstance(data, ShardedObservations):
         return ShardedCells(data, radius, workers)
     from intensor.backends.cuda.cells import CudaCells  # noqa: PLC0415  (imports numba.cuda)
@@ -81,31 +181,6 @@ def open_cells(data: Data, radius: float, workers: Workers, device: str = "cpu")
     return CudaCells(held, radius, workers)
 
 
-def devices() -> tuple[str, ...]:
-    """Return the names of where cells can be summed over, those of ``BACKENDS`` last."""
-    return (*DEVICES, *BACKENDS)
-
-
 def on_device(array: object) -> bool:
-    """Whether an array lies on a CUDA device already."""
+    """Say whether an array is on a CUDA device already."""
     return hasattr(array, "__cuda_array_interface__")
-
-
-def wants_device(device: str, n: int) -> bool:
-    """Say whether n observations go to a CUDA device; raise when it is asked for and not there."""
-    return not (device == "auto" and n < WORTH) and has_device(device)
-
-
-def has_device(device: str) -> bool:
-    """Say whether a CUDA device may be used; raise when it is asked for and not there."""
-    if device == "cpu" or device in BACKENDS:
-        return False
-    if device == "auto" and importlib.util.find_spec("cupy") is None:
-        return False
-    try:
-        check_device()
-    except DeviceError:
-        if device == "cuda":
-            raise
-        return False
-    return True

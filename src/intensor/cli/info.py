@@ -1,4 +1,4 @@
-"""``intensor info``: what is in a model file."""
+"""``intensor info``: what a model file holds, and the summary of a fit that all commands print."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from intensor.cli.failures import OK
-from intensor.cli.groups import Common
-from intensor.cli.output import (
-    LONGEST,
+from intensor.cli.console import (
+    MAX_NAME,
+    OK,
     check_stdout,
     number,
     rows,
@@ -18,14 +17,17 @@ from intensor.cli.output import (
     write,
     write_json,
 )
+from intensor.cli.options import Common
 
 if TYPE_CHECKING:
-    from intensor.fitting.record import Fit
+    from intensor.fitting.record import Fit, Validation
 
-__all__ = ["info"]
+__all__ = ["describe", "info"]
 
-MOST_LABELS = 8
-MOST_BOXES = 3
+MAX_LABELS = 8
+"""Most labels of a mode that are shown."""
+MAX_BOXES = 3
+"""Most boxes that are shown."""
 
 
 def info(
@@ -34,57 +36,114 @@ def info(
     common: Common,
 ) -> int:
     """Show what a model file holds: data, certificate, labels and the heaviest boxes."""
-    from intensor.cli.figures import describe, figures_of  # noqa: PLC0415
     from intensor.fitting.model_file import load  # noqa: PLC0415
+    from intensor.report.summary import summarise  # noqa: PLC0415
 
     if not (common.json or common.quiet):
         check_stdout()
     fit = load(model)
     if common.json:
-        labels = dict(zip(fit.labels.modes, map(_strings, fit.labels.indices), strict=True))
-        write_json({"command": "info", **figures_of(fit), "labels": labels, "model": str(model)})
+        labels = dict(zip(fit.labels.modes, map(_json_labels, fit.labels.indices), strict=True))
+        figures = summarise(fit).as_dict()
+        write_json({"command": "info", **figures, "labels": labels, "model": str(model)})
     elif not common.quiet:
-        write(describe(fit))
-        write("\n" + rows(_modes(fit)) + "\n" + _boxes(fit))
+        modes = (
+            (mode, f"{column.size} labels: {_some_labels(column)}")
+            for mode, column in zip(fit.labels.modes, fit.labels.indices, strict=True)
+        )
+        write(f"{describe(fit)}\n{rows(modes)}\n{_heaviest_boxes(fit)}")
     return OK
 
 
-def _strings(column: Any) -> list[Any]:
+def describe(fit: Fit, errors: dict[str, float] | None = None) -> str:
+    """Return the summary of a fit as lines of text.
+
+    Parameters
+    ----------
+    errors
+        RMSE and MAE on the observations, if they are known.
+    """
+    from intensor.report.summary import summarise  # noqa: PLC0415
+
+    summary = summarise(fit)
+    lengths = " x ".join(
+        f"{shortened(mode)} ({length})"
+        for mode, length in zip(summary.modes, summary.shape, strict=True)
+    )
+    scale = "" if summary.transform == "none" else f" in the {summary.transform} scale"
+    share = f" ({summary.relative_gap:.3g} of the objective)" if summary.objective > 0.0 else ""
+    model = f"{summary.boxes} boxes, radius {number(summary.radius)}"
+    if summary.n_solutions > 1:
+        model += f", mean of {summary.n_solutions} solutions"
+    steps = {
+        f"{summary.transform} transform": summary.transform,
+        "additive baseline": summary.baseline,
+        "remainder kriged": summary.remainder,
+    }
+    return rows(
+        [
+            ("data", f"{summary.n} observations of {shortened(summary.value)} by {lengths}"),
+            ("status", f"{fit.status}: {summary.message}"),
+            ("objective", f"{number(summary.objective)}  mean squared error{scale}"),
+            ("bound", f"{number(summary.bound)}  proven: no model of this radius is below it"),
+            ("gap", f"{number(summary.gap)}{share}"),
+            ("rmse", "" if errors is None else f"{number(errors['rmse'])}  on the observations"),
+            ("mae", "" if errors is None else number(errors["mae"])),
+            ("model", model),
+            ("scale", ", ".join(name for name, choice in steps.items() if choice != "none")),
+            ("validation", "" if fit.validation is None else _describe_validation(fit.validation)),
+        ]
+    )
+
+
+def _describe_validation(validation: Validation) -> str:
+    tried = sum(len(path) for path in validation.paths)
+    folds = f" in each of {validation.folds} folds" if validation.folds > 1 else ""
+    text = (
+        f"{shortened(validation.metric)} {number(validation.path.error)} on "
+        f"{validation.held_out:.0f} held-out observations{folds}, best of {tried} "
+        f"fit{'s' if tried > 1 else ''}"
+    )
+    if validation.error_of_mean is not None:
+        text += f"; the mean alone has {number(validation.error_of_mean)}"
+        if validation.path.error >= validation.error_of_mean:
+            text += ", so the fit is no better (is every column a mode? see --mode)"
+    if validation.single is not None and validation.averaged is not None:
+        text += (
+            f"; one solution {number(validation.single)}, averaged {number(validation.averaged)}"
+        )
+    return text
+
+
+def _json_labels(column: Any) -> list[Any]:
     kept = column.dtype.kind in "biuf"
     return [label if kept else str(label) for label in column.tolist()]
 
 
-def _modes(fit: Fit) -> list[tuple[str, str]]:
-    return [
-        (mode, f"{column.size} labels: {_some(column)}")
-        for mode, column in zip(fit.labels.modes, fit.labels.indices, strict=True)
-    ]
+def _some_labels(column: Any) -> str:
+    shown = map(_label_text, column[:MAX_LABELS])
+    return ", ".join(shown) + (", ..." if column.size > MAX_LABELS else "")
 
 
-def _some(column: Any) -> str:
-    shown = map(_shown, column[:MOST_LABELS])
-    return ", ".join(shown) + (", ..." if column.size > MOST_LABELS else "")
-
-
-def _shown(label: Any) -> str:
-    """Return a label, strings in quotes and without what a terminal would obey."""
+def _label_text(label: Any) -> str:
+    """Return a label in printable form; a string is quoted."""
     if not isinstance(label, str):
         return shortened(str(label))
-    return repr(label if len(label) <= LONGEST else f"{label[: LONGEST - 3]}...")
+    return repr(label if len(label) <= MAX_NAME else f"{label[: MAX_NAME - 3]}...")
 
 
-def _boxes(fit: Fit) -> str:
-    """Return the heaviest boxes, mode by mode, as labels."""
+def _heaviest_boxes(fit: Fit) -> str:
+    """Return the heaviest boxes as labels, mode by mode."""
     weights = fit.model.weights.tolist()
-    heaviest = sorted(range(len(weights)), key=lambda place: -abs(weights[place]))[:MOST_BOXES]
+    heaviest = sorted(range(len(weights)), key=lambda index: -abs(weights[index]))[:MAX_BOXES]
     text = ""
-    for place in heaviest:
-        text += f"box of weight {number(weights[place])}\n"
+    for index in heaviest:
+        text += f"box of weight {number(weights[index])}\n"
         covered = zip(
-            fit.labels.modes, fit.labels.indices, fit.model.vertices.box(place), strict=True
+            fit.labels.modes, fit.labels.indices, fit.model.vertices.box(index), strict=True
         )
         text += rows(
-            (f"  {mode}", "all" if len(indices) == column.size else _some(column[indices]))
+            (f"  {mode}", "all" if len(indices) == column.size else _some_labels(column[indices]))
             for mode, column, indices in covered
         )
     return text

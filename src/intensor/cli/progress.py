@@ -1,4 +1,4 @@
-"""How a fit is going: a live line on a terminal, plain lines elsewhere, all on stderr."""
+"""Progress of a fit on stderr: a live line on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 __all__ = ["shown_progress"]
 
-EVERY = 2.0
-"""Seconds between two plain lines, at least."""
-PER_SECOND = 8
-"""Refreshes of the live line."""
+LINE_INTERVAL = 2.0
+"""Shortest time between two plain lines, in seconds."""
+REFRESH_RATE = 8
+"""Number of times per second that the live line is drawn again."""
 
-Watch = Callable[[str, "Progress"], None]
+Callback = Callable[["Progress"], None]
 
 
 @contextlib.contextmanager
-def shown_progress(*, quiet: bool) -> Iterator[Watch | None]:
+def shown_progress(*, quiet: bool) -> Iterator[Callback | None]:
     """Yield what to call with the progress of a fit, or None when nothing is to be shown."""
     if quiet:
         yield None
@@ -34,8 +34,8 @@ def shown_progress(*, quiet: bool) -> Iterator[Watch | None]:
     from rich.live import Live  # noqa: PLC0415
 
     line = _LiveLine()
-    live = Live(line, console=console, refresh_per_second=PER_SECOND, transient=True)
-    # a terminal that is gone is no reason to stop
+    live = Live(line, console=console, refresh_per_second=REFRESH_RATE, transient=True)
+    # A terminal that is gone is no reason to stop.
     with contextlib.suppress(OSError, ValueError):
         live.start()
     try:
@@ -56,36 +56,36 @@ def _terminal() -> Any:
 
 
 class _PlainLines:
-    """One line now and then, for logs."""
+    """Writes a line from time to time, for logs."""
 
     def __init__(self) -> None:
         self._start = time.perf_counter()
         self._next = 0.0
 
-    def __call__(self, word: str, progress: Progress) -> None:
+    def __call__(self, progress: Progress) -> None:
         now = time.perf_counter()
         if now < self._next:
             return
-        self._next = now + EVERY
+        self._next = now + LINE_INTERVAL
         figures = "  ".join(f"{name} {text}" for name, text in _figures(progress))
-        # a log that can no longer be written to is no reason to stop
+        # A log that can no longer be written to is no reason to stop.
         with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(f"{now - self._start:7.1f} s  {word}: {figures}\n")
+            sys.stderr.write(f"{now - self._start:7.1f} s  {progress.stage}: {figures}\n")
             sys.stderr.flush()
 
 
 class _LiveLine:
-    """One line that changes; rich asks for it several times a second, from its own thread."""
+    """A line that changes; rich asks for it several times a second, from a thread of its own."""
 
     def __init__(self) -> None:
         from rich.spinner import Spinner  # noqa: PLC0415
 
         self._start = time.perf_counter()
         self._spinner = Spinner("line")
-        self._latest: tuple[str, Progress] | None = None
+        self._latest: Progress | None = None
 
-    def __call__(self, word: str, progress: Progress) -> None:
-        self._latest = (word, progress)
+    def __call__(self, progress: Progress) -> None:
+        self._latest = progress
 
     def __rich__(self) -> Any:
         from rich.text import Text  # noqa: PLC0415
@@ -95,9 +95,8 @@ class _LiveLine:
         if self._latest is None:
             line.append("preparing (the first time, kernels are compiled)")
         else:
-            word, progress = self._latest
-            line.append(word, style="bold")
-            for name, text in _figures(progress):
+            line.append(self._latest.stage, style="bold")
+            for name, text in _figures(self._latest):
                 line.append(f"  {name} ", style="dim")
                 line.append(text)
         self._spinner.update(text=line)

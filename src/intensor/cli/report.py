@@ -7,14 +7,11 @@ from typing import Annotated
 
 import typer
 
-from intensor.cli.failures import OK
-from intensor.cli.groups import Columns, Common
-from intensor.cli.output import write, write_json
-from intensor.cli.places import check_output
+from intensor.cli.console import OK, write, write_json
+from intensor.cli.io import PAGE_SUFFIXES, check_output, write_page
+from intensor.cli.options import Columns, Common
 
 __all__ = ["report"]
-
-SUFFIXES = (".html", ".htm")
 
 
 def report(
@@ -25,25 +22,23 @@ def report(
     *,
     output: Annotated[Path, typer.Option("--output", "-o", help="Page to write (.html).")],
     title: Annotated[
-        str | None, typer.Option(help="Of the page.", show_default="what was fitted")
+        str | None, typer.Option(help="Title of the page.", show_default="what was fitted")
     ] = None,
     columns: Columns,
     common: Common,
 ) -> int:
     """Write a self-contained page: certificate, convergence, radius, boxes and residuals."""
-    check_output(output, suffixes=SUFFIXES, inputs=[model, data])
+    check_output(output, suffixes=PAGE_SUFFIXES, inputs=[model, data])
 
-    from intensor.cli.matching import observations_of  # noqa: PLC0415
+    from intensor.cli.tables import read_observed  # noqa: PLC0415
     from intensor.fitting.model_file import load  # noqa: PLC0415
     from intensor.report import render  # noqa: PLC0415
-    from intensor.storage.atomic import atomic_write  # noqa: PLC0415
 
     fit = load(model)
-    coords, values, weights = observations_of(fit, data, columns)
-    found = fit.verify(coords, values, sample_weight=weights)
-    page = render(fit, coords, values, sample_weight=weights, verification=found, title=title)
-    with atomic_write(output) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    table = read_observed(fit, data, columns)
+    found = fit.verify(table)
+    page = render(fit, table, verification=found, title=title)
+    write_page(output, page)
     if common.json:
         write_json({"command": "report", "ok": found.ok, "bytes": len(page), "output": str(output)})
     elif not common.quiet:

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
+from intensor.data.checks import check_coords, check_values, check_weights
 from intensor.data.collapsing import collapse, order_repeats
-from intensor.data.grouping import group_rows
-from intensor.options.checks import check_coords, check_values, check_weights
+from intensor.data.grouping import Groups, group_rows
 from intensor.runtime.threads import Workers
 
-__all__ = ["Observations", "cell_numbers", "observe", "standard_order"]
+__all__ = ["Observations", "cell_numbers", "observe", "observe_groups", "standard_order"]
 
 MOST_REPEATS = 2.0**40
 """Sum of whole sample weights up to which they are counted like repeated observations."""
@@ -120,14 +120,26 @@ def observe(
         kept = importance > 0.0
         cells, numbers, importance = cells[kept], numbers[kept], importance[kept]
     groups = group_rows(cells, lengths, workers)
-    order_repeats(groups.order, groups.starts, numbers, importance, workers=workers)
-    left = collapse(groups.order, groups.starts, numbers, importance, workers=workers)
-    whole = importance is None or bool((importance == np.rint(importance)).all())
+    return observe_groups(groups, numbers, weights=importance, shape=lengths, workers=workers)
+
+
+def observe_groups(
+    groups: Groups,
+    values: FloatArray,
+    *,
+    weights: FloatArray | None,
+    shape: Shape,
+    workers: Workers,
+) -> Observations:
+    """Collapse rows that are checked and grouped already; the order of the groups is changed."""
+    order_repeats(groups.order, groups.starts, values, weights, workers=workers)
+    left = collapse(groups.order, groups.starts, values, weights, workers=workers)
+    whole = weights is None or bool((weights == np.rint(weights)).all())
     total = float(left.totals.sum())
     counted = whole and total <= MOST_REPEATS
     counts = left.totals if counted else left.repeats
     return Observations(
-        shape=lengths,
+        shape=shape,
         coords=groups.columns,
         counts=counts.astype(np.min_scalar_type(int(counts.max()))),
         means=left.means,

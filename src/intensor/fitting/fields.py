@@ -1,9 +1,9 @@
 """Linear algebra on dense tensors in pieces short enough for a time limit to hold.
 
-A piece is one call of BLAS or LAPACK that takes a few hundredths of a second. Before each the
-budget is asked, so that whoever works on a field stops soon after the time is up or Ctrl-C was
-pressed. How the work is cut depends on the sizes alone and BLAS runs on one thread, so the results
-are the same on any number of threads.
+A piece is one call of BLAS or LAPACK that takes a few hundredths of a second. The budget is checked
+before each, so that the work stops soon after the time is up or Ctrl-C was pressed. The pieces
+depend on the sizes alone and BLAS runs on one thread, so the results are the same on any number of
+threads.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ from intensor.runtime.threads import Workers, evenly, one_blas_thread
 
 __all__ = ["FieldAlgebra", "OutOfTimeError"]
 
-PIECE = 1 << 28
-"""Multiplications in one piece of a matrix product, at most."""
-BLOCK = 512
-"""Columns that a factor or an inverse of a larger matrix is computed by at a time."""
+MAX_PIECE = 1 << 28
+"""Most multiplications in one piece of a matrix product."""
+BLOCK_COLUMNS = 512
+"""Number of columns of a factor or an inverse that are computed at a time."""
 JITTER = 1e-6
 """Share of the mean variance that is added to every variance before a covariance is factored."""
+MAX_FACTORISATIONS = 8
+"""Most attempts to factor a covariance, with ten times the jitter each time."""
 
 
 class OutOfTimeError(Exception):
@@ -38,19 +40,24 @@ class FieldAlgebra:
     Parameters
     ----------
     budget
-        Asked before every piece of work.
+        Checked before every piece of work.
     threads
-        How many pieces may run at a time; None for one per core.
+        Most pieces that run at a time; None for one per core.
+    max_piece
+        Most multiplications in one piece of a matrix product.
     """
 
-    def __init__(self, budget: Budget, threads: int | None = 1) -> None:
+    def __init__(
+        self, budget: Budget, threads: int | None = 1, *, max_piece: int = MAX_PIECE
+    ) -> None:
         self._budget = budget
+        self._max_piece = max_piece
         self._workers = Workers(threads)
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Keep BLAS on one thread for as long as this is open, then let the threads go."""
-        import scipy.linalg  # noqa: F401, PLC0415  (brings a BLAS, which must be loaded to be set)
+        """Keep BLAS on one thread inside this context, and let go of our threads after it."""
+        import scipy.linalg  # noqa: F401, PLC0415  (loads a BLAS, which must be there to be set)
 
         try:
             with one_blas_thread():
@@ -111,7 +118,7 @@ class FieldAlgebra:
         """Return a lower triangular L with L L' the covariance, or very nearly so."""
         matrix = covariance.astype(np.float64)
         jitter = JITTER * np.trace(matrix) / len(matrix)
-        for _ in range(8):
+        for _ in range(MAX_FACTORISATIONS):
             try:
                 return self._cholesky(matrix + jitter * np.eye(len(matrix)))
             except np.linalg.LinAlgError:  # single precision can cost a tiny eigenvalue its sign
@@ -123,15 +130,15 @@ class FieldAlgebra:
         from scipy.linalg import solve_triangular  # noqa: PLC0415
 
         length = len(root)
-        if length <= BLOCK:
+        if length <= BLOCK_COLUMNS:
             self.check()
-            whole: FloatArray = solve_triangular(root, np.eye(length), lower=True)
-            return whole
+            inverse: FloatArray = solve_triangular(root, np.eye(length), lower=True)
+            return inverse
         out = np.zeros_like(root)
-        for start in range(0, length, BLOCK):
+        for start in range(0, length, BLOCK_COLUMNS):
             self.check()
-            identity = np.eye(length - start, min(BLOCK, length - start))
-            out[start:, start : start + BLOCK] = solve_triangular(
+            identity = np.eye(length - start, min(BLOCK_COLUMNS, length - start))
+            out[start:, start : start + BLOCK_COLUMNS] = solve_triangular(
                 root[start:, start:], identity, lower=True
             )
         return out
@@ -141,24 +148,24 @@ class FieldAlgebra:
         from scipy.linalg import solve_triangular  # noqa: PLC0415
 
         length = len(matrix)
-        if length <= BLOCK:
+        if length <= BLOCK_COLUMNS:
             self.check()
             return np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
         factor = np.zeros_like(matrix)
-        for start in range(0, length, BLOCK):
+        for start in range(0, length, BLOCK_COLUMNS):
             self.check()
-            here, below = slice(start, start + BLOCK), slice(start + BLOCK, None)
+            here, below = slice(start, start + BLOCK_COLUMNS), slice(start + BLOCK_COLUMNS, None)
             left = matrix[start:, here] - factor[start:, :start] @ factor[here, :start].T
-            factor[here, here] = np.linalg.cholesky(left[:BLOCK])
-            if start + BLOCK < length:
+            factor[here, here] = np.linalg.cholesky(left[:BLOCK_COLUMNS])
+            if start + BLOCK_COLUMNS < length:
                 factor[below, here] = solve_triangular(
-                    factor[here, here], left[BLOCK:].T, lower=True
+                    factor[here, here], left[BLOCK_COLUMNS:].T, lower=True
                 ).T
         return factor
 
     def _in_pieces(self, work: Callable[[slice], object], length: int, size: int) -> None:
-        """Do some work over 0..length-1, cut so that no piece multiplies too much."""
-        count = max(1, min(length, -(-size // PIECE)))
+        """Do work over 0..length-1 in pieces that each multiply little enough."""
+        count = max(1, min(length, -(-size // self._max_piece)))
         ends = evenly(0, length, count)
 
         def do(piece: int) -> None:

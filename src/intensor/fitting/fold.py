@@ -1,71 +1,125 @@
-"""One fold of a validation: an engine that walks along the radii, and held-out cells."""
+"""One fold of a validation: an engine that goes from step to step, and held-out cells."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from intensor._arrays import Shape
+from intensor.fitting.effort import DEFAULT_EFFORT, Effort
 from intensor.fitting.kriging import can_krige, krige
-from intensor.fitting.metrics import measure
-from intensor.fitting.options import Options, Scale
-from intensor.fitting.preparation import Prepared, prepare
-from intensor.fitting.samples import Samples, sample
+from intensor.fitting.options import Options, RemainderMethod, Scale
+from intensor.fitting.preparation import Split, prepare
+from intensor.fitting.samples import sample
 from intensor.model.model import Model
 from intensor.model.predictor import Predictor
-from intensor.oracles.cascade import NoSearch
+from intensor.model.remainder import Remainder
+from intensor.oracles.cascade import FreeBoundOracle
 from intensor.runtime.budget import Budget
-from intensor.solver.fast.engine import UNPROVABLE, FastEngine
+from intensor.solver.fast.corrective import ADMISSION_SHARE_WITHOUT_PROOF
+from intensor.solver.fast.engine import FastEngine
 from intensor.solver.loop import drive
 from intensor.solver.result import Progress
 from intensor.solver.settings import Settings
 from intensor.solver.snapshot import capture_model, capture_trace, restore_model, restore_trace
+from intensor.solver.variants import FAST
 from intensor.storage.codec import Branch, Tree
 
-__all__ = ["BOXED", "Fold", "Step", "capture_step", "remainder_of", "restore_step"]
+__all__ = ["Callback", "Fold", "FoldSpec", "Request", "Step", "capture_step", "restore_step"]
 
-ROUGH = 0.5
-"""A radius is left when the best new vertex is estimated to gain less than this share of the
-error: enough to compare radii by what they predict."""
-NOISE = 0.25
-"""Nor is a gain worth the work below this share of the error on held-out cells: once noise is
-fitted, the training error alone would ask for more and more."""
-LOOSER = 4.0
-"""Times that this share is when the remainder is kriged: boxes then only have to tell which
-indices are alike."""
-BOXED = 1 << 16
-"""Observations that boxes are fitted to on a path whose remainder is kriged; all are kriged."""
-SLACK = 1e-3
-"""Share of the radius that must stay unused for it to bind no longer."""
+MIN_UNUSED_RADIUS = 1e-3
+"""A radius no longer binds when at least this share of it is unused."""
+Callback = Callable[[Progress], bool]
+"""Called with the progress of a solve; the solve goes on while it returns True."""
+
+
+class Request(NamedTuple):
+    """What a fold is asked for: a rough fit at a radius, or a fit with a gap as its tolerance."""
+
+    radius: float
+    gap: float | None = None
+
+    @property
+    def stage(self) -> str:
+        """What is reported about a solve for this request.
+
+        Examples
+        --------
+        >>> Request(2.0**0.5).stage, Request(2.0**0.5, gap=0.01).stage
+        ('radius 1.414', 'gap 0.01')
+        """
+        return f"radius {self.radius:.4g}" if self.gap is None else f"gap {self.gap:.3g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FoldSpec:
+    """What a fold is made of.
+
+    Attributes
+    ----------
+    split
+        Training and held-out observations.
+    scale, options
+        How to prepare and fit the training part.
+    remainder
+        What to do with the remainder, where the tensor is small enough to be kriged.
+    start
+        A model whose vertices the fold begins with; None to begin with none.
+    effort
+        When to leave a radius, and how many observations boxes are fitted to.
+    """
+
+    split: Split
+    scale: Scale
+    options: Options
+    remainder: RemainderMethod
+    start: Model | None = None
+    effort: Effort = DEFAULT_EFFORT
+
+    @property
+    def largest(self) -> float:
+        """Largest size of a training value in the fitted scale."""
+        return self.split.prepared(self.scale).largest
+
+    @property
+    def possible_remainder(self) -> RemainderMethod:
+        """What can be done with the remainder: kriging needs a small tensor."""
+        return self.remainder if can_krige(self.split.training) else RemainderMethod.NONE
+
+    @property
+    def kriges(self) -> bool:
+        """Whether the remainder may be kriged."""
+        return self.possible_remainder is not RemainderMethod.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Step:
-    """What a fold came to.
+    """What one fold found for one request.
 
     Attributes
     ----------
     error
-        On the held-out cells, in the units of the data.
+        Error on the held-out cells, in the units of the data.
     objective, noise
         Mean squared error in the fitted scale, on the training and on the held-out cells.
     kriged
-        Whether the error is that with the remainder kriged.
+        Whether the error is the one with the remainder kriged.
     binds
         Whether a larger radius could change the fit.
     model
         The boxes.
     progress
-        Of the solver in the end.
+        Last progress of the solver; None when it made no iteration.
     cut
-        Whether a limit may have ended it: it does not compare with others then.
+        Whether a limit may have ended the step early, so that it does not compare with others.
     seconds
-        Of its budget, in the end.
+        Seconds of the budget that were used when the step ended.
     kriging_seconds
-        How many of them kriging took; infinite when there was no time for it.
+        Seconds that kriging took; infinite when there was no time for it.
     """
 
     error: float
@@ -96,7 +150,7 @@ def capture_step(step: Step) -> Tree:
 
 
 def restore_step(saved: Branch, shape: Shape) -> Step:
-    """Return a step that came to its own end again."""
+    """Return a step from a tree; only steps that no limit cut off are saved."""
     rows = restore_trace(saved.branch("progress"))
     return Step(
         error=saved.number("error"),
@@ -113,63 +167,31 @@ def restore_step(saved: Branch, shape: Shape) -> Step:
 
 
 class Fold:
-    """One training part with an engine that walks along, and its held-out cells."""
+    """An engine on the training part of a split that goes on from each step to the next."""
 
-    def __init__(
-        self,
-        training: Samples,
-        held: Samples,
-        scale: Scale,
-        options: Options,
-        start: Model | None = None,
-    ) -> None:
-        self._held = held
-        self._start = start
-        self.prepared = prepare(training, scale)
-        self._options = options
+    def __init__(self, spec: FoldSpec) -> None:
+        self._spec = spec
+        self._prepared = spec.split.prepared(spec.scale)
+        self._remainder = spec.possible_remainder
+        self._boxed = self._prepared
+        training, most = spec.split.training, spec.effort.boxed_rows
+        if spec.kriges and len(training) > most:
+            some = sample(training, most, seed=spec.options.solver.seed)
+            self._boxed = prepare(some, spec.scale)
         self._engine: FastEngine | None = None
-        self._remainder = remainder_of(options, self.prepared)
-        self._boxed = self.prepared
-        if self._remainder != "none" and len(training) > BOXED:
-            self._boxed = prepare(sample(training, BOXED, seed=options.solver.seed), scale)
         self._noise = 0.0
 
-    def walk_to(self, radius: float, budget: Budget, watch: Callable[[Progress], bool]) -> Step:
-        """Fit at a radius, roughly."""
-        settings = self._settings(radius)
-        loose = 1.0 if self._remainder == "none" else LOOSER
-        return self._improve(settings, ROUGH, loose * NOISE * self._noise, budget, watch)
-
-    def approach(
-        self, radius: float, gap: float, budget: Budget, watch: Callable[[Progress], bool]
-    ) -> Step:
-        """Fit at a radius with a gap as the tolerance."""
-        settings = replace(self._settings(radius), tol=gap, rtol=0.0)
-        return self._improve(settings, 0.0, UNPROVABLE * gap, budget, watch)
-
-    def _settings(self, radius: float) -> Settings:
-        signed = self.prepared.signed
-        return replace(self._options.solver, radius=radius, signed=signed, max_iterations=None)
-
-    def _improve(
-        self,
-        settings: Settings,
-        share: float,
-        gap: float,
-        budget: Budget,
-        watch: Callable[[Progress], bool],
-    ) -> Step:
-        """Go on until a vertex gains less than a share of the error, or less than a gap."""
-        observations = self._boxed.observations
-        if self._engine is None:
-            exact = NoSearch(observations)
-            self._engine = FastEngine(observations, exact=exact, settings=settings)
-            if self._start is not None:
-                start = self._start
-                self._engine.start_from(start.vertices.flags(), np.sign(start.weights), budget)
+    def step(self, request: Request, budget: Budget, callback: Callback) -> Step:
+        """Fit the training part and measure the error on the held-out cells."""
+        effort, settings = self._spec.effort, self._settings(request.radius)
+        if request.gap is None:
+            ratio = effort.kriging_gap_ratio if self._spec.kriges else 1.0
+            share, gap = effort.training_gap, ratio * effort.held_out_gap * self._noise
         else:
-            self._engine.rescale(settings)
-
+            settings = replace(settings, tol=request.gap, rtol=0.0)
+            share, gap = 0.0, ADMISSION_SHARE_WITHOUT_PROOF * request.gap
+        engine = self._engine_at(settings, budget)
+        observations = self._boxed.observations
         last: Progress | None = None
 
         def go_on(progress: Progress) -> bool:
@@ -177,80 +199,100 @@ class Fold:
             last = progress
             small = max(share * (progress.objective - observations.within), gap)
             enough = progress.step == "separation" and progress.pricing_gap <= small
-            return watch(progress) and not enough
+            return callback(progress) and not enough
 
         result = drive(
-            self._engine,
-            observations,
-            version="fast",
-            settings=settings,
-            budget=budget,
-            callback=go_on,
+            engine, observations, version=FAST, settings=settings, budget=budget, callback=go_on
         )
-        model = result.model
+        return self._measured(result.model, result.objective, last, budget)
+
+    def _measured(
+        self, model: Model, objective: float, progress: Progress | None, budget: Budget
+    ) -> Step:
+        """Return the step that ends with a model, its remainder kriged where that is better."""
         error, self._noise = self._score(self._boxed.predictor(model))
-        used_kriging, started = False, budget.elapsed
-        remainder = None
-        if self._remainder != "none":
-            remainder = krige(
-                self.prepared.observations,
-                model,
-                budget=budget,
-                threads=settings.threads,
-                seed=settings.seed,
-                rough=True,
-            )
-        kriging_seconds = budget.elapsed - started
-        if remainder is None:
-            kriging_seconds = 0.0 if self._remainder == "none" else math.inf
-        else:
-            kriged, _ = self._score(self.prepared.predictor(model, remainder))
-            if kriged < error or self._remainder == "kriging":
-                used_kriging, error = True, kriged
+        kriged, kriging_seconds = False, 0.0
+        if self._spec.kriges:
+            started = budget.elapsed
+            remainder = self._krige(model, budget)
+            kriging_seconds = math.inf if remainder is None else budget.elapsed - started
+            if remainder is not None:
+                other, _ = self._score(self._prepared.predictor(model, remainder))
+                if other < error or self._remainder is RemainderMethod.KRIGING:
+                    kriged, error = True, other
         return Step(
             error=error,
-            objective=result.objective,
+            objective=objective,
             noise=self._noise,
-            kriged=used_kriging,
+            kriged=kriged,
             binds=self._binds(model),
             model=model,
-            progress=last,
+            progress=progress,
             cut=budget.spent,
             seconds=budget.elapsed,
             kriging_seconds=kriging_seconds,
         )
 
+    def _settings(self, radius: float) -> Settings:
+        signed = self._prepared.signed
+        solver = self._spec.options.solver
+        return replace(solver, radius=radius, signed=signed, max_iterations=None)
+
+    def _engine_at(self, settings: Settings, budget: Budget) -> FastEngine:
+        """Return the engine at the radius of the settings; the first call makes it."""
+        if self._engine is not None:
+            self._engine.rescale(settings)
+            return self._engine
+        self._engine = self._new_engine(settings)
+        if self._spec.start is not None:
+            self._engine.start_from(self._spec.start, budget)
+        return self._engine
+
+    def _new_engine(self, settings: Settings) -> FastEngine:
+        observations = self._boxed.observations
+        return FastEngine(observations, exact=FreeBoundOracle(observations), settings=settings)
+
+    def _krige(self, model: Model, budget: Budget) -> Remainder | None:
+        solver = self._spec.options.solver
+        return krige(
+            self._prepared.observations,
+            model,
+            budget=budget,
+            threads=solver.threads,
+            seed=solver.seed,
+            rough=True,
+        )
+
     def _score(self, predictor: Predictor) -> tuple[float, float]:
         """Return the held-out error, and the mean squared one in the fitted scale."""
-        fitted = predictor.fitted(self._held.coords, unseen="mean")
-        apart = fitted - predictor.transform.apply(self._held.values)
-        noise = float(np.average(apart**2, weights=self._held.weights))
+        held = self._spec.split.held
+        fitted = predictor.fitted(held.coords, unseen="mean")
+        apart = fitted - predictor.transform.apply(held.values)
+        noise = float(np.average(apart**2, weights=held.weights))
         predicted = predictor.transform.undo(fitted)
-        error = measure(self._options.metric, self._held.values, predicted, self._held.weights)
+        error = self._spec.options.scoring.measure(held.values, predicted, held.weights)
         return error, noise
 
     def _binds(self, model: Model) -> bool:
         """Whether a larger radius could change the fit."""
-        if self._remainder != "none":  # what is left unused says nothing then
+        if self._spec.kriges:  # an unused part of the radius says nothing then
             return True
-        return float(np.abs(model.weights).sum()) > (1.0 - SLACK) * model.radius
+        return float(np.abs(model.weights).sum()) > (1.0 - MIN_UNUSED_RADIUS) * model.radius
 
     def capture(self) -> Tree:
-        """Return where the fold stands, after a step."""
+        """Return the state of the fold after a step."""
         return {
             "engine": None if self._engine is None else self._engine.capture(),
             "noise": self._noise,
         }
 
     def restore(self, saved: Branch) -> None:
-        """Go on from where another fold of the same parts stood, in the place of a first step."""
+        """Take up the state of another fold of the same spec; no step was taken before."""
         engine = saved.branch("engine")
         radii = engine.finite_array("radii", (None,))
         if not radii.size or radii.min() <= 0.0:
             raise saved.damaged("a fold has no radius")
-        observations, exact = self._boxed.observations, NoSearch(self._boxed.observations)
-        settings = self._settings(float(radii[0]))
-        self._engine = FastEngine(observations, exact=exact, settings=settings)
+        self._engine = self._new_engine(self._settings(float(radii[0])))
         self._engine.restore(engine)
         self._noise = saved.finite("noise")
 
@@ -258,8 +300,3 @@ class Fold:
         """Let go of the engine."""
         if self._engine is not None:
             self._engine.close()
-
-
-def remainder_of(options: Options, prepared: Prepared) -> str:
-    """Return what may be done with the remainder: kriging needs a tensor that is small."""
-    return options.remainder if can_krige(prepared.observations) else "none"

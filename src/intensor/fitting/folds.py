@@ -1,194 +1,187 @@
-"""The folds of a validation, here or spread over a cluster."""
+"""All folds of a validation, in this process or on the workers of a cluster."""
 
 from __future__ import annotations
 
+import abc
 import contextlib
-import itertools
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
-from intensor.fitting.fold import Fold, Step, capture_step, remainder_of, restore_step
+from intensor.fitting.fold import (
+    Callback,
+    Fold,
+    FoldSpec,
+    Request,
+    Step,
+    capture_step,
+    restore_step,
+)
 from intensor.fitting.journal import NO_NOTES, Notes
-from intensor.fitting.options import Options, Scale
-from intensor.fitting.samples import Samples
-from intensor.model.model import Model
 from intensor.runtime.budget import Budget
-from intensor.solver.result import Progress
+from intensor.storage.codec import Branch, Tree
 
-__all__ = ["Folds", "open_folds"]
-
-
-class Folds(Protocol):
-    """What a walk asks of all folds together."""
-
-    @property
-    def ahead(self) -> int:
-        """How many radii to ask for at a time."""
-        ...
-
-    @property
-    def largest(self) -> float:
-        """Largest size of a value in the fitted scale."""
-        ...
-
-    @property
-    def kriges(self) -> bool:
-        """Whether the remainder may be kriged."""
-        ...
-
-    @property
-    def remembers(self) -> bool:
-        """Whether the next step was taken before, and takes no time now."""
-        ...
-
-    def walk_to(
-        self, radii: Sequence[float], budget: Budget, watch: Callable[[str, Progress], bool]
-    ) -> list[list[Step]]:
-        """Return for each radius what every fold comes to; fewer radii when there is no time."""
-        ...
-
-    def approach(
-        self, radius: float, gap: float, budget: Budget, watch: Callable[[Progress], bool]
-    ) -> list[Step]:
-        """Return what every fold comes to at a radius, with a gap as the tolerance."""
-        ...
-
-    def close(self) -> None:
-        """Let go of all folds."""
-        ...
+__all__ = ["Folds", "Job", "open_folds", "staged"]
 
 
-class LocalFolds:
-    """Folds that are walked here, one after the other.
+class Job(NamedTuple):
+    """One fold that takes one step; several requests at a time are on tracks of their own."""
 
-    Steps that are in the notes are not taken again: the first one that is not starts from where
-    the fold was after them.
+    track: int
+    fold: int
+    request: Request
+
+
+class Folds(abc.ABC):
+    """Folds that take the same steps, one after the other.
+
+    Steps that are in the notes are not taken again: the first one that is not in them begins with
+    the state that its fold had after them.
+
+    Parameters
+    ----------
+    specs
+        The folds, all of the same scale and options.
+    notes
+        Steps that were taken before the fit was killed, and those to come.
+    ahead
+        How many requests to make at a time.
+    at_once
+        Whether all jobs of a call are done, and noted, together instead of one after the other.
     """
 
-    ahead = 1
+    largest: float
+    """Largest size of a training value in the fitted scale, over all folds."""
 
     def __init__(
-        self,
-        pairs: Sequence[tuple[Samples, Samples]],
-        scale: Scale,
-        options: Options,
-        starts: Sequence[Model],
-        notes: Notes = NO_NOTES,
+        self, specs: Sequence[FoldSpec], notes: Notes, *, ahead: int = 1, at_once: bool = False
     ) -> None:
+        self.ahead = ahead
+        self.scale, self.options = specs[0].scale, specs[0].options
+        self.kriges = any(spec.kriges for spec in specs)
+        self._specs = specs
         self._notes = notes
-        self._taken = [0] * len(pairs)
-        self._recalled = [0] * len(pairs)
-        self._folds = [
-            Fold(training, held, scale, options, start)
-            for (training, held), start in itertools.zip_longest(pairs, starts)
-        ]
-        self.largest = max(fold.prepared.largest for fold in self._folds)
-        self.kriges = any(remainder_of(options, fold.prepared) != "none" for fold in self._folds)
+        self._at_once = at_once
+        self._n_taken = 0
+        self._behind: set[tuple[int, int]] = set()  # whose last steps came from the notes
 
     @property
     def remembers(self) -> bool:
-        """Whether the next step was taken before."""
-        return self._notes.recall(step_name(self._taken[0], 0)) is not None
+        """Whether the next step is in the notes, so that it takes no time."""
+        return self._notes.recall(_step_name(self._n_taken, 0)) is not None
 
-    def walk_to(
-        self, radii: Sequence[float], budget: Budget, watch: Callable[[str, Progress], bool]
+    def take(
+        self, requests: Sequence[Request], budget: Budget, callback: Callback
     ) -> list[list[Step]]:
-        """Return for each radius what every fold comes to."""
-        return [
-            self._take(
-                partial(Fold.walk_to, radius=radius, budget=budget),
-                partial(watch, word_for(radius)),
-            )
-            for radius in radii
+        """Return the steps of all folds for each request."""
+        rows = [
+            [Job(track, fold, request) for fold in range(len(self._specs))]
+            for track, request in enumerate(requests)
         ]
+        jobs = [job for row in rows for job in row]
+        found: dict[Job, Step] = {}
+        for batch in [jobs] if self._at_once else [[job] for job in jobs]:
+            known = {job: step for job in batch if (step := self._recall(job)) is not None}
+            self._behind |= {(job.track, job.fold) for job in known}
+            fresh = [job for job in batch if job not in known]
+            for job in fresh:
+                self._catch_up(job)
+            steps = self._advance(fresh, budget, callback) if fresh else []
+            found |= known | dict(zip(fresh, steps, strict=True))
+            if fresh and self._notes.active and not any(step.cut for step in steps):
+                self._record({job: found[job] for job in fresh}, budget.elapsed)
+        self._n_taken += len(requests)
+        return [[found[job] for job in row] for row in rows]
 
-    def approach(
-        self, radius: float, gap: float, budget: Budget, watch: Callable[[Progress], bool]
-    ) -> list[Step]:
-        """Return what every fold comes to at a radius, with a gap as the tolerance."""
-        return self._take(partial(Fold.approach, radius=radius, gap=gap, budget=budget), watch)
+    def _recall(self, job: Job) -> Step | None:
+        saved = self._notes.recall(_step_name(self._n_taken + job.track, job.fold))
+        shape = self._specs[job.fold].split.training.shape
+        return None if saved is None else restore_step(saved, shape)
 
-    def _take(self, take: Callable[..., Step], watch: Callable[[Progress], bool]) -> list[Step]:
-        """Let every fold take a step, or remember what it came to."""
-        return [self._step(place, take, watch) for place in range(len(self._folds))]
+    def _catch_up(self, job: Job) -> None:
+        """Take up the state after the last step, if that came from the notes."""
+        if (job.track, job.fold) in self._behind:
+            self._behind.discard((job.track, job.fold))
+            state = self._notes.recall(_state_name(job)) or self._notes.recall(f"fold {job.fold}")
+            if state is not None:
+                self._restore(job, state)
 
-    def _step(
-        self, place: int, take: Callable[..., Step], watch: Callable[[Progress], bool]
-    ) -> Step:
-        fold, name = self._folds[place], step_name(self._taken[place], place)
-        self._taken[place] += 1
-        saved = self._notes.recall(name)
-        if saved is not None:
-            self._recalled[place] += 1
-            return restore_step(saved, fold.prepared.observations.shape)
-        if self._recalled[place]:
-            self._recalled[place] = 0
-            where = self._notes.recall(f"fold {place}")
-            if where is not None:
-                fold.restore(where)
-        step = take(fold, watch=watch)
-        if self._notes.active and not step.cut:
-            self._notes.record(
-                {
-                    name: capture_step(step),
-                    f"fold {place}": fold.capture(),
-                    "clock": {"seconds": step.seconds},
-                }
-            )
-        return step
+    def _record(self, steps: dict[Job, Step], seconds: float) -> None:
+        """Note steps together with the states of their folds."""
+        entries: dict[str, Tree] = {"clock": {"seconds": seconds}}
+        for job, step in steps.items():
+            entries[_step_name(self._n_taken + job.track, job.fold)] = capture_step(step)
+            entries[f"fold {job.fold}"] = state = self._capture(job)
+            if self.ahead > 1:
+                entries[_state_name(job)] = state
+        self._notes.record(entries)
 
+    @abc.abstractmethod
+    def _advance(self, jobs: Sequence[Job], budget: Budget, callback: Callback) -> list[Step]:
+        """Do the jobs."""
+
+    @abc.abstractmethod
+    def _capture(self, job: Job) -> Tree:
+        """Return the state of a job's fold after its step."""
+
+    @abc.abstractmethod
+    def _restore(self, job: Job, state: Branch) -> None:
+        """Let a job begin with a state."""
+
+    @abc.abstractmethod
     def close(self) -> None:
         """Let go of all folds."""
+
+
+def _step_name(number: int, fold: int) -> str:
+    return f"step {number} of fold {fold}"
+
+
+def _state_name(job: Job) -> str:
+    return f"track {job.track} of fold {job.fold}"
+
+
+def staged(callback: Callback, stage: str) -> Callback:
+    """Return a callback that says what the solve is for."""
+    return lambda progress: callback(progress._replace(stage=stage))
+
+
+class LocalFolds(Folds):
+    """Folds in this process, one after the other."""
+
+    def __init__(self, specs: Sequence[FoldSpec], notes: Notes = NO_NOTES) -> None:
+        super().__init__(specs, notes)
+        self._folds = [Fold(spec) for spec in specs]
+        self.largest = max(spec.largest for spec in specs)
+
+    def _advance(self, jobs: Sequence[Job], budget: Budget, callback: Callback) -> list[Step]:
+        return [
+            self._folds[job.fold].step(job.request, budget, staged(callback, job.request.stage))
+            for job in jobs
+        ]
+
+    def _capture(self, job: Job) -> Tree:
+        return self._folds[job.fold].capture()
+
+    def _restore(self, job: Job, state: Branch) -> None:
+        self._folds[job.fold].restore(state)
+
+    def close(self) -> None:
+        """Let go of all engines."""
         for fold in self._folds:
             fold.close()
 
 
-def step_name(number: int, fold: int) -> str:
-    """Return under which name a step of a fold is noted."""
-    return f"step {number} of fold {fold}"
-
-
-def word_for(radius: float) -> str:
-    """Return what is said of a solve at a radius.
-
-    Examples
-    --------
-    >>> word_for(2.0**0.5)
-    'radius 1.414'
-    """
-    return f"radius {radius:.4g}"
-
-
 @contextlib.contextmanager
 def open_folds(
-    pairs: Sequence[tuple[Samples, Samples]],
-    scale: Scale,
-    options: Options,
-    starts: Sequence[Model] = (),
-    *,
-    client: Any = None,
-    notes: Notes = NO_NOTES,
+    specs: Sequence[FoldSpec], *, client: Any = None, notes: Notes = NO_NOTES
 ) -> Iterator[Folds]:
-    """Make a fold of every pair of training and held-out cells, and close them in the end.
-
-    Parameters
-    ----------
-    starts
-        Models to go on from, one per fold, if any.
-    client
-        Of a Dask cluster that is to do the work.
-    notes
-        Of steps that were taken before, and of those to come.
-    """
+    """Make the folds, on the cluster of a Dask client if there is one, and close them after use."""
     folds: Folds
     if client is None:
-        folds = LocalFolds(pairs, scale, options, starts, notes)
+        folds = LocalFolds(specs, notes)
     else:
         from intensor.fitting.remote import RemoteFolds  # noqa: PLC0415  (imports distributed)
 
-        folds = RemoteFolds(client, pairs, scale, options, starts, notes)
-    try:
+        folds = RemoteFolds(client, specs, notes)
+    with contextlib.closing(folds):
         yield folds
-    finally:
-        folds.close()

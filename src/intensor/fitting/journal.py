@@ -172,17 +172,17 @@ def _decisive(options: Options) -> Tree:
     return {
         "radius": "auto" if options.radius is None else float(options.radius),
         "scales": [scale.name for scale in options.scales],
-        "remainder": options.remainder,
+        "remainder": options.remainder.value,
         "n_solutions": int(options.n_solutions),
         "folds": options.folds,
         "share": float(options.share),
-        "scoring": options.metric,
-        "n_radii": int(options.most_radii),
-        "version": options.version if isinstance(options.version, str) else int(options.version),
+        "scoring": options.scoring.name,
+        "n_radii": int(options.n_radii),
+        "version": options.version.name,
         "tol": float(options.solver.tol),
         "rtol": "auto" if options.adaptive else float(options.solver.rtol),
         "seed": int(options.solver.seed),
-        "exact": options.exact,
+        "exact": options.exact.name,
     }
 
 
@@ -199,8 +199,8 @@ def _fingerprint(samples: Samples, options: Options) -> Tree:
         apart = boxes.evaluate(tuple(samples.coords[part].T)) - samples.values[part]
         error += float((weights[part] * apart) @ apart)
     known: dict[str, Any] = {
-        "shape": [int(length) for length in (samples.whole or samples).shape],
-        "indices": [] if samples.whole is None else samples.whole.checksums(),
+        "shape": [int(length) for length in (samples.full or samples).shape],
+        "indices": [] if samples.full is None else samples.full.checksums(),
         "n": n,
         "weight": total,
         "mean_square": mean_square,

@@ -1,17 +1,18 @@
 """Kriging: boxes tell which indices are alike, and cells that are alike predict each other.
 
-The targets y of the observed cells (fitted scale, baseline taken out) are taken for
+The targets y of the observed cells (in the fitted scale, without the baseline) are modelled as
 
     y = mean + f + e,    f ~ N(0, K_1 x K_2 x ... x K_p),    e ~ N(0, noise / weight of the cell)
 
-with one covariance matrix per mode: a cell resembles another as much as their indices do in
-every mode. The covariances are those of the tensor that the boxes complete, which is known in
-every cell: each mode's in turn, what the other modes have in common taken out, until they agree.
+with one covariance matrix per mode: two cells are alike when their indices are alike in every
+mode. The covariances are those of the tensor that the boxes complete, which is known in
+every cell. They are found mode by mode, each with the covariances of the other modes removed, in
+several passes until they agree.
 The expected f of all cells given y solves a linear system with the observed cells as unknowns,
 by conjugate gradients, whose products are one matrix product per mode. Rounds of expectation
-and maximisation then let the observed cells have their say on covariances and noise; the
-expectation is taken over one draw from the conditional distribution, which is plenty, since an
-entry of K_k is an average over all cells that share a pair of indices.
+and maximisation then fit covariances and noise to the observed cells; the expectation is taken
+over one draw from the conditional distribution. One is enough, since an entry of K_k is an average
+over all cells that share a pair of indices.
 
 The tensor is dense here, so this is for tensors that fit in memory and are not too sparse.
 A sum of boxes is a stair where the data is a slope; it is good at telling stairs apart.
@@ -31,46 +32,49 @@ from intensor.model.model import Model
 from intensor.model.remainder import Remainder
 from intensor.runtime.budget import Budget
 
-__all__ = ["ROUNDS", "can_krige", "krige"]
+__all__ = ["MAX_CELLS", "MAX_CELLS_PER_OBSERVED", "MAX_MODE_LENGTH", "can_krige", "krige"]
 
-ROUNDS, ROUNDS_WITHOUT = 1, 4
-"""Of expectation and maximisation, with boxes and without a single one to start from; more of
-them follow the noise."""
-LIKE, SHARE = 0.5, 0.8
-"""Without a box: how much alike two indices are to begin with, and how much is not noise."""
-PASSES = 3
-"""Over the modes, for the covariances of the boxes' tensor."""
+ROUNDS = 1
+"""Rounds of expectation and maximisation; more of them follow the noise."""
+ROUNDS_WITHOUT_BOXES = 4
+"""Fewest rounds when there is no box to take the first covariances from."""
+FIRST_CORRELATION, FIRST_SIGNAL_SHARE = 0.5, 0.8
+"""Correlation of two indices, and share of the variance that is not noise, before the first round
+when there is no box."""
+COVARIANCE_PASSES = 3
+"""Passes over the modes to find the covariances of the tensor of the boxes."""
 RIDGE = 0.01
-"""Share of the mean variance that is added to every variance of the boxes' tensor: boxes leave
-out what is small."""
+"""Share of the mean variance that is added to every variance of the tensor of the boxes, because
+boxes leave out what is small."""
 FIRST_NOISE = 0.5
-"""Noise to begin with, as a share of the mean squared error of the boxes."""
-MOST_CELLS = 1 << 22
-SPARSEST = 32.0
-"""Cells of the tensor per observed cell, at most."""
-LONGEST = 4096
-"""Indices of a mode, at most: its covariance matrix is inverted."""
-STEPS, CLOSE = 200, 1e-3
-"""Conjugate gradients: steps at most, and the size of the error, relative, to end at."""
-LAST_STEPS, LAST_CLOSE = 500, 1e-4
-"""The same for the last system, whose solution is what is predicted."""
-LEAST_NOISE = 1e-6
-"""Of the mean square of the targets."""
+"""Noise before the first round, as a share of the mean squared error of the boxes."""
+MAX_CELLS = 1 << 22
+"""Most cells of a tensor that is kriged."""
+MAX_CELLS_PER_OBSERVED = 32.0
+"""Most cells of the tensor per observed cell."""
+MAX_MODE_LENGTH = 4096
+"""Most indices of a mode, whose covariance matrix is inverted."""
+MAX_STEPS, TOLERANCE = 200, 1e-3
+"""Most steps of conjugate gradients, and the relative size of the error at which they end."""
+MAX_LAST_STEPS, LAST_TOLERANCE = 500, 1e-4
+"""The same for the last system, whose solution is the prediction."""
+MIN_NOISE = 1e-6
+"""Least noise, as a share of the mean square of the targets."""
 PRIOR = 1.0
-"""A covariance of d indices is pulled towards one where all pairs are equally alike as if so
-many times d observations of every index had said that."""
-CONSTANT = 1e-9
-"""Targets that differ from their mean by less than this share of their size, or of what the boxes
-differ by, are as good as constant."""
+"""A covariance of d indices is pulled towards one in which all pairs are equally alike, with the
+weight of ``PRIOR * d`` observations of every index."""
+MIN_VARIATION = 1e-9
+"""Targets count as constant when they differ from their mean by at most this share of its size or
+of the size of the boxes."""
 
 
 def can_krige(observations: Observations | Samples) -> bool:
-    """Say whether the tensor is small and dense enough."""
+    """Say whether a tensor is small and dense enough to be kriged."""
     cells = math.prod(observations.shape)
     return (
         len(observations.shape) > 1
-        and max(observations.shape) <= LONGEST
-        and cells <= min(MOST_CELLS, SPARSEST * observations.n_cells)
+        and max(observations.shape) <= MAX_MODE_LENGTH
+        and cells <= min(MAX_CELLS, MAX_CELLS_PER_OBSERVED * observations.n_cells)
     )
 
 
@@ -84,22 +88,22 @@ def krige(
     rounds: int = ROUNDS,
     rough: bool = False,
 ) -> Remainder | None:
-    """Return what is expected of every cell beyond what a model says of it.
+    """Return the expected difference between every cell and the prediction of a model.
 
     Parameters
     ----------
     observations
-        What the model was fitted to.
+        Observations that the model was fitted to.
     budget
         When it is spent before the end, None is returned: half a remainder would be worse than
         none.
     threads
-        How many may work at a time; the result does not depend on it.
+        Most threads to use; the result does not depend on their number.
     rounds
         How often the covariances are improved.
     rough
-        Leave the covariances as they are and solve the last system less closely: enough to
-        compare models, in a fraction of the time.
+        Leave the covariances as they are and solve the last system less closely. That is enough to
+        compare models and takes a fraction of the time.
     """
     algebra = FieldAlgebra(budget, threads)
     try:
@@ -124,13 +128,13 @@ def _krige(
     targets = observations.means - mean
     boxes = _dense(model, algebra) - mean
     size = float(np.abs(targets).max())
-    if size <= CONSTANT * max(abs(mean), float(np.abs(boxes).max())):
-        return Remainder(field=-boxes)  # the mean says it all
+    if size <= MIN_VARIATION * max(abs(mean), float(np.abs(boxes).max())):
+        return Remainder(field=-boxes)  # all targets equal their mean
     square = inner(shares, ((boxes[columns] - targets) / size) ** 2)
     if not square > 0.0:
-        return Remainder(field=np.zeros(observations.shape))  # nothing is left to be predicted
+        return Remainder(field=np.zeros(observations.shape))  # the boxes explain everything
     if np.ptp(boxes) == 0.0:
-        rounds = max(rounds, ROUNDS_WITHOUT) if rounds else 0
+        rounds = max(rounds, ROUNDS_WITHOUT_BOXES) if rounds else 0
     elif rough:
         rounds = 0
     kriging = _Kriging(
@@ -144,12 +148,12 @@ def _krige(
     )
     for _ in range(rounds):
         kriging.improve()
-    expected = kriging.expected(CLOSE if rough else LAST_CLOSE)
+    expected = kriging.expected(TOLERANCE if rough else LAST_TOLERANCE)
     return Remainder(field=expected.astype(np.float64) * size - boxes)
 
 
 def _dense(model: Model, algebra: FieldAlgebra) -> FloatArray:
-    """Return the whole tensor of a model."""
+    """Return the tensor of a model, with every cell."""
     dense = np.zeros(model.shape)
     for box in model:
         algebra.check()
@@ -158,7 +162,7 @@ def _dense(model: Model, algebra: FieldAlgebra) -> FloatArray:
 
 
 class _Kriging:
-    """Covariances on their way, with the observed cells on a dense grid."""
+    """Covariances that rounds improve, with the observed cells on a dense grid."""
 
     def __init__(
         self,
@@ -183,7 +187,7 @@ class _Kriging:
         self._inverse_weights[columns] = 1.0 / weights
         self._weights = weights
         square = inner(weights, targets**2) / float(weights.sum())
-        self._least_noise = max(LEAST_NOISE * square, float(np.finfo(np.float32).tiny))
+        self._least_noise = max(MIN_NOISE * square, float(np.finfo(np.float32).tiny))
         self._noise = max(noise, self._least_noise)
         self._covariances = self._alike(boxes)
         random = np.random.default_rng([seed, 3])
@@ -195,31 +199,33 @@ class _Kriging:
         """Return the covariances of a tensor that is known in every cell."""
         covariances = [np.eye(length) for length in self._shape]
         if np.ptp(boxes) == 0.0:
-            covariances = [(1.0 - LIKE) * one + LIKE for one in covariances]
-            covariances[0] *= SHARE * self._noise / FIRST_NOISE
+            covariances = [
+                (1.0 - FIRST_CORRELATION) * one + FIRST_CORRELATION for one in covariances
+            ]
+            covariances[0] *= FIRST_SIGNAL_SHARE * self._noise / FIRST_NOISE
             return [covariance.astype(np.float32) for covariance in covariances]
         roots = list(covariances)
-        for _ in range(PASSES):
+        for _ in range(COVARIANCE_PASSES):
             for mode, length in enumerate(self._shape):
                 covariance = self._pull(self._mode_covariance(boxes, roots, mode))
                 covariance += RIDGE * np.trace(covariance) / length * np.eye(length)
                 covariances[mode], roots[mode] = self._sized(covariance, mode)
         return [covariance.astype(np.float32) for covariance in covariances]
 
-    def expected(self, close: float = LAST_CLOSE) -> AnyArray:
+    def expected(self, tolerance: float = LAST_TOLERANCE) -> AnyArray:
         """Return the expected field of all cells."""
         start = np.zeros_like(self._targets)
-        solution = self._solve(self._targets, start, LAST_STEPS, close)
+        solution = self._solve(self._targets, start, MAX_LAST_STEPS, tolerance)
         return self._algebra.multiply(solution, self._covariances)
 
-    def improve(self) -> None:
-        """Draw a field given what is known, and take its covariances and noise."""
+    def improve(self, tolerance: float = TOLERANCE) -> None:
+        """Draw a field given the observed cells, and take over its covariances and noise."""
         roots = [self._algebra.root(covariance) for covariance in self._covariances]
         singles = [root.astype(np.float32) for root in roots]
         field = self._algebra.multiply(self._drawn_field, singles)
         noise = self._drawn_noise * np.sqrt(self._noise * self._inverse_weights)
         apart = self._known * (self._targets - field) - noise
-        self._drawn_solution = self._solve(apart, self._drawn_solution, STEPS, CLOSE)
+        self._drawn_solution = self._solve(apart, self._drawn_solution, MAX_STEPS, tolerance)
         field += self._algebra.multiply(self._drawn_solution, self._covariances)
         error = (self._targets - field)[self._at].astype(np.float64)
         square = inner(self._weights, error**2) / float(self._weights.sum())
@@ -242,13 +248,13 @@ class _Kriging:
         return share * covariance + (1.0 - share) * target
 
     def _sized(self, covariance: FloatArray, mode: int) -> tuple[FloatArray, FloatArray]:
-        """Return a covariance and its root; the first mode's has the size of the whole field."""
+        """Return a covariance and its root; that of the first mode holds the size of the field."""
         if mode:
             covariance = covariance / (np.trace(covariance) / len(covariance))
         return covariance, self._algebra.root(covariance)
 
     def _mode_covariance(self, field: AnyArray, roots: list[FloatArray], mode: int) -> FloatArray:
-        """Return the covariance of one mode's slabs, what other modes have in common taken out."""
+        """Return the covariance of a mode's slabs, with those of the other modes removed."""
         for other, root in enumerate(roots):
             if other != mode:
                 inverse = self._algebra.inverse(root).astype(field.dtype)
@@ -256,7 +262,9 @@ class _Kriging:
         slabs = np.moveaxis(field, mode, 0).reshape(field.shape[mode], -1).astype(np.float64)
         return self._algebra.square(slabs) / slabs.shape[1]
 
-    def _solve(self, right: AnyArray, start: AnyArray, steps: int, close: float) -> AnyArray:
+    def _solve(
+        self, right: AnyArray, start: AnyArray, max_steps: int, tolerance: float
+    ) -> AnyArray:
         """Solve (known K known + noise / weights) x = right by conjugate gradients."""
         noise = np.float32(self._noise) * self._inverse_weights
 
@@ -266,8 +274,8 @@ class _Kriging:
         solution = start.copy()
         error = right - operate(solution)
         direction = error.copy()
-        square, goal = _dot(error, error), close**2 * _dot(right, right)
-        for _ in range(steps):
+        square, goal = _dot(error, error), tolerance**2 * _dot(right, right)
+        for _ in range(max_steps):
             if square <= goal:
                 break
             image = operate(direction)

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, Shape
-from intensor.fitting.fold import BOXED, Step
-from intensor.fitting.folds import Folds, open_folds
-from intensor.fitting.journal import NO_NOTES, Notes
-from intensor.fitting.options import Options, Scale
-from intensor.fitting.samples import Samples
+from intensor.fitting.fold import Callback, Request, Step
+from intensor.fitting.folds import Folds
+from intensor.fitting.options import RemainderMethod, Scale
 from intensor.model.model import Model
-from intensor.options.checks import EXTREME
+from intensor.options.ranges import EXTREME
 from intensor.runtime.budget import Budget
-from intensor.solver.result import Progress
 from intensor.solver.snapshot import capture_model, restore_model
 from intensor.storage.codec import Branch, Tree
 
 __all__ = [
-    "BOXED",
-    "CLOSER",
-    "NEARLY",
+    "GAP_SHARES",
+    "NEARLY_BEST",
     "RadiusPath",
     "Walk",
     "approach",
@@ -36,35 +31,39 @@ __all__ = [
     "walk",
 ]
 
-RATIO = 2.0**0.25
-"""From one radius to the next."""
-PATIENCE = 3
-"""Radii without a better error after which larger ones are not tried; one less when the error
+RADIUS_RATIO = 2.0**0.25
+"""Factor from one radius to the next."""
+KRIGED_RADIUS_RATIO = 2.0**0.5
+"""Factor from one radius to the next when the remainder is kriged: the error then depends less on
+the radius."""
+SCOUTED_RADIUS_RATIO = 2.0
+"""The one radius at which scales with a kriged remainder are compared, as a multiple of the largest
+fitted value."""
+MAX_RADII_WITHOUT_GAIN = 3
+"""A walk ends after this many radii without a better error, and after one fewer when the last error
 is clearly worse."""
-WORTH = 1e-3
-"""Share of the error that counts as better."""
-NEARLY = 0.01
-"""Share of the least error by which that of a smaller radius may exceed it."""
-WORSE = 0.02
-"""Share of the error that counts as clearly worse."""
-CLOSER = (0.5, 0.25, 0.1, 0.05, 0.02)
-"""Gaps to stop a fit at, as shares of the mean squared error on held-out cells."""
-WORDS = ("transform", "baseline", "metric")
+MIN_GAIN = 1e-3
+"""Smallest relative decrease of the error that counts as better."""
+NEARLY_BEST = 0.01
+"""Errors up to this share above the least one count as nearly the best."""
+CLEARLY_WORSE = 0.02
+"""Errors more than this share above the least one count as clearly worse."""
+GAP_SHARES = (0.5, 0.25, 0.1, 0.05, 0.02)
+"""Gaps at which a fit may stop, as shares of the mean squared error on held-out cells."""
+TEXTS = ("transform", "baseline", "metric")
+"""Attributes of a path that are text in a checkpoint."""
 COLUMNS = ("radii", "errors", "objectives", "boxes", "noise", "seconds")
-"""Of a path, in a checkpoint."""
-STRIDE, SCOUT = 2.0**0.5, 2.0
-"""When the remainder is kriged, the error depends less on the radius: the factor from one to the
-next, and where scales are compared, in the largest fitted value."""
+"""Attributes of a path that are arrays in a checkpoint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RadiusPath:
-    """What each radius was worth on held-out cells.
+    """How well each radius predicted held-out cells.
 
     Attributes
     ----------
     transform, baseline
-        The scale it was walked in, by name.
+        Names of the scale in which the path was walked.
     metric
         Name of the error.
     radii
@@ -74,16 +73,16 @@ class RadiusPath:
     objectives
         (m,) mean squared error on the training cells in the fitted scale, mean of the folds.
     boxes
-        (m,) boxes in use, mean of the folds.
+        (m,) number of boxes, mean of the folds.
     noise
         (m,) mean squared error on the held-out cells in the fitted scale, mean of the folds.
     seconds
-        (m,) since the walk began.
+        (m,) seconds since the walk began.
     kriged
-        (m,) whether the error is that with the remainder kriged.
+        (m,) whether the error is the one with the remainder kriged.
     sampled
-        Whether it was walked on a sample of the training cells or in a short time, to choose a
-        scale only: its errors compare with those of other such paths.
+        Whether the path was walked on a sample of the training cells or in a short time, to choose
+        a scale only: its errors compare with those of other such paths.
     """
 
     transform: str
@@ -100,12 +99,12 @@ class RadiusPath:
 
     @property
     def best(self) -> int:
-        """Place of the radius to take: the smallest whose error is nearly the least.
+        """Index of the radius to take: the smallest whose error is nearly the least.
 
-        A larger one costs boxes and time, and a difference of a hundredth is hardly more than
+        A larger radius costs boxes and time, and a difference of a hundredth is hardly more than
         the choice of the held-out cells.
         """
-        return int(np.argmax(self.errors <= (1.0 + NEARLY) * self.errors.min()))
+        return int(np.argmax(self.errors <= (1.0 + NEARLY_BEST) * self.errors.min()))
 
     @property
     def radius(self) -> float:
@@ -114,12 +113,12 @@ class RadiusPath:
 
     @property
     def error(self) -> float:
-        """Its error."""
+        """Error at the radius to take."""
         return float(self.errors[self.best])
 
     @property
     def remainder(self) -> str:
-        """What to do with what the boxes leave: "none" or "kriging"."""
+        """What to do with the remainder of the boxes: "none" or "kriging"."""
         return "kriging" if self.kriged[self.best] else "none"
 
     def __len__(self) -> int:
@@ -127,155 +126,172 @@ class RadiusPath:
 
 
 class Walk(NamedTuple):
-    """What a walk along the radii found.
+    """A walk along the radii of one scale.
 
     Attributes
     ----------
+    scale
+        The scale in which it was walked.
     path
         The error at every radius.
     models
-        Of the folds, at a radius that is about the best.
+        One model per fold, at a radius that is about the best.
     cut
         Whether a limit ended the fit at the first radius: its errors are those of an unfinished
         model, and say nothing about noise.
     kriging_seconds
-        How long kriging took at most; infinite when there was no time for it.
+        Most seconds that kriging took; infinite when there was no time for it.
     """
 
+    scale: Scale
     path: RadiusPath
     models: tuple[Model, ...]
     cut: bool = False
     kriging_seconds: float = 0.0
 
+    @property
+    def remainder(self) -> RemainderMethod:
+        """What to do with the remainder at the radius to take."""
+        return RemainderMethod(self.path.remainder)
 
-def walk(
-    pairs: Sequence[tuple[Samples, Samples]],
-    scale: Scale,
-    options: Options,
-    *,
-    budget: Budget,
-    watch: Callable[[str, Progress], bool],
-    scouting: bool = False,
-    client: Any = None,
-    notes: Notes = NO_NOTES,
-) -> Walk:
+    @property
+    def seconds_per_fold(self) -> float:
+        """Seconds that one fold took up to the radius to take."""
+        return float(self.path.seconds[self.path.best]) / len(self.models)
+
+
+class _Progression:
+    """The radii of a walk so far: their errors, the best models, and whether to go on."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self.models: tuple[Model, ...] = ()
+        self.cut = False
+        self.kriging_seconds = 0.0
+        self._least = self._error_of_models = math.inf
+        self._n_without_gain = 0
+
+    def add(self, radius: float, steps: Sequence[Step]) -> bool:
+        """Add the steps of all folds at a radius; return whether a larger radius may help."""
+        cut = any(step.cut for step in steps)
+        if self.rows and cut:
+            return False  # cut off half-way, so not comparable with the others
+        self.cut = cut
+        self.kriging_seconds = max(self.kriging_seconds, *(step.kriging_seconds for step in steps))
+        error = _mean([step.error for step in steps])
+        self.rows.append(
+            {
+                "radii": radius,
+                "errors": error,
+                "objectives": _mean([step.objective for step in steps]),
+                "boxes": _mean([len(step.model) for step in steps]),
+                "noise": _mean([step.noise for step in steps]),
+                "seconds": max(step.seconds for step in steps),
+                "kriged": _mean([step.kriged for step in steps]) > 0.5,
+            }
+        )
+        better = error < (1.0 - MIN_GAIN) * self._least
+        self._n_without_gain = 0 if better else self._n_without_gain + 1
+        if not self.models or error < (1.0 - NEARLY_BEST) * self._error_of_models:
+            self.models, self._error_of_models = tuple(step.model for step in steps), error
+        self._least = min(self._least, error)
+        clearly_worse = error > (1.0 + CLEARLY_WORSE) * self._least
+        enough = self._n_without_gain >= MAX_RADII_WITHOUT_GAIN - clearly_worse
+        return not cut and not enough and any(step.binds for step in steps)
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    return float(np.mean(numbers))
+
+
+def walk(folds: Folds, *, budget: Budget, callback: Callback, one_radius: bool = False) -> Walk:
     """Walk up the radii until held-out cells are predicted no better.
 
     Parameters
     ----------
-    pairs
-        Training and held-out observations, one pair per fold.
-    watch
-        Called with a word on where the walk stands and the progress of the solve; False ends
-        it.
-    scouting
-        The path is to compare scales only: where the remainder is kriged one radius will do.
-    client
-        Of a Dask cluster, over which folds and radii are spread.
-    notes
-        Of steps that were taken before the fit was killed; they are not taken again.
+    callback
+        Called with the progress of each solve; False ends that solve.
+    one_radius
+        Try a single radius where the remainder is kriged: that is enough to compare scales.
     """
-    with open_folds(pairs, scale, options, client=client, notes=notes) as folds:
-        rows: list[tuple[float, ...]] = []
-        least, since = math.inf, 0
-        best: tuple[Model, ...] = ()
-        taken, kriging_seconds, cut = math.inf, 0.0, False
-        for radius, steps in _walk(folds, _radii(folds, options, scouting), budget, watch):
-            if rows and any(step.cut for step in steps):
-                break  # cut off half-way: not comparable with the others
-            cut = any(step.cut for step in steps)
-            kriging_seconds = max(kriging_seconds, *(step.kriging_seconds for step in steps))
-            error = float(np.mean([step.error for step in steps]))
-            rows.append(
-                (
-                    radius,
-                    error,
-                    float(np.mean([step.objective for step in steps])),
-                    float(np.mean([len(step.model) for step in steps])),
-                    float(np.mean([step.noise for step in steps])),
-                    max(step.seconds for step in steps),
-                    float(np.mean([step.kriged for step in steps])),
-                )
-            )
-            since = 0 if error < (1.0 - WORTH) * least else since + 1
-            if not best or error < (1.0 - NEARLY) * taken:
-                best, taken = tuple(step.model for step in steps), error
-            least = min(least, error)
-            enough = since >= PATIENCE - (error > (1.0 + WORSE) * least)
-            if cut or enough or not any(step.binds for step in steps):
-                break
-            if budget.spent and not folds.remembers:
-                break
-    radii, found, objectives, boxes, noise, seconds, kriged = map(np.array, zip(*rows, strict=True))
+    progression = _Progression()
+    radii = _radii(folds, one_radius)
+    for radius, steps in _steps(folds, radii, budget, callback):
+        if not progression.add(radius, steps) or (budget.spent and not folds.remembers):
+            break
+    rows, scale = progression.rows, folds.scale
+    columns: dict[str, Any] = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     path = RadiusPath(
         transform=scale.transform.name,
         baseline="additive" if scale.additive else "none",
-        metric=options.metric,
-        radii=radii,
-        errors=found,
-        objectives=objectives,
-        boxes=boxes,
-        noise=noise,
-        seconds=seconds,
-        kriged=kriged > 0.5,
+        metric=folds.options.scoring.name,
+        **columns,
     )
-    return Walk(path, best, cut, kriging_seconds)
+    return Walk(scale, path, progression.models, progression.cut, progression.kriging_seconds)
+
+
+def _steps(
+    folds: Folds, radii: Iterator[float], budget: Budget, callback: Callback
+) -> Iterator[tuple[float, Sequence[Step]]]:
+    """Yield every radius with the steps of all folds, several radii at a time on a cluster."""
+    while some := list(itertools.islice(radii, folds.ahead)):
+        requests = [Request(radius) for radius in some]
+        yield from zip(some, folds.take(requests, budget, callback), strict=True)
+
+
+def _radii(folds: Folds, one_radius: bool) -> Iterator[float]:
+    """Yield the radius that is given, or growing ones from the largest fitted value."""
+    options, radius = folds.options, folds.largest
+    if options.radius is not None:
+        yield options.radius
+        return
+    if folds.kriges and one_radius:
+        yield min(SCOUTED_RADIUS_RATIO * radius, EXTREME)
+        return
+    ratio = KRIGED_RADIUS_RATIO if folds.kriges else RADIUS_RATIO
+    for _ in range(options.n_radii):
+        yield radius
+        if radius >= EXTREME:
+            return
+        radius = min(radius * ratio, EXTREME)
 
 
 def approach(
-    pairs: Sequence[tuple[Samples, Samples]],
-    scale: Scale,
-    options: Options,
-    path: RadiusPath,
-    models: Sequence[Model],
-    *,
-    budget: Budget,
-    watch: Callable[[str, Progress], bool],
-    client: Any = None,
-    notes: Notes = NO_NOTES,
+    folds: Folds, path: RadiusPath, *, budget: Budget, callback: Callback
 ) -> tuple[tuple[float, float], ...]:
-    """Fit at the radius of a path ever more closely, and say what each step is worth.
+    """Fit at the radius of a path ever more closely, and measure how well each fit predicts.
 
-    On noisy data a fit can be too close: the last boxes follow the noise. So the gap at which
-    to stop is chosen like the radius is, by what held-out cells say.
-
-    Parameters
-    ----------
-    models
-        Those of the path, from which to go on when the remainder is kriged: the fit of all
-        observations will do so too.
+    On noisy data a fit can be too close: the last boxes follow the noise. So the gap at which to
+    stop is chosen on held-out cells, as the radius is.
 
     Returns
     -------
     Pairs of a gap, in the fitted scale, and the error on held-out cells, mean of the folds. A limit
-    may have cut off the last one, which is closer than the one before all the same. There is none
+    may have cut off the last one, which is closer than the one before all the same. There are none
     at all when the first was cut off, since it says nothing then.
     """
-    noise, radius = float(path.noise[path.best]), path.radius
-    options = replace(options, remainder=path.remainder)
-    steps: list[tuple[float, float]] = []
-    starts = models if path.remainder != "none" else ()
-    with open_folds(pairs, scale, options, starts, client=client, notes=notes) as folds:
-        for share in CLOSER:
-            watch_here = partial(watch, f"gap {share * noise:.3g}")
-            found = folds.approach(radius, share * noise, budget, watch_here)
-            cut = any(step.cut for step in found)
-            if cut and not steps:
-                break
-            steps.append((share * noise, float(np.mean([step.error for step in found]))))
-            if cut or steps[-1][1] > (1.0 + WORSE) * min(error for _, error in steps):
-                break
-            if budget.spent and not folds.remembers:
-                break
-    return tuple(steps)
+    noise = float(path.noise[path.best])
+    found: list[tuple[float, float]] = []
+    for share in GAP_SHARES:
+        request = Request(path.radius, gap=share * noise)
+        (steps,) = folds.take([request], budget, callback)
+        cut = any(step.cut for step in steps)
+        if cut and not found:
+            break
+        error = _mean([step.error for step in steps])
+        found.append((share * noise, error))
+        if cut or error > (1.0 + CLEARLY_WORSE) * min(error for _, error in found):
+            break
+        if budget.spent and not folds.remembers:
+            break
+    return tuple(found)
 
 
 def capture_walk(found: Walk) -> Tree:
-    """Return what a walk found as a tree."""
+    """Return a walk as a tree."""
     path = found.path
     return {
-        **{name: getattr(path, name) for name in WORDS},
-        **{name: getattr(path, name) for name in COLUMNS},
+        **{name: getattr(path, name) for name in (*TEXTS, *COLUMNS)},
         "kriged": np.asarray(path.kriged, dtype=np.uint8),
         "models": [capture_model(model) for model in found.models],
         "cut": bool(found.cut),
@@ -283,48 +299,20 @@ def capture_walk(found: Walk) -> Tree:
     }
 
 
-def restore_walk(saved: Branch, shape: Shape) -> Walk:
-    """Return what a walk found again."""
+def restore_walk(saved: Branch, scale: Scale, shape: Shape) -> Walk:
+    """Return a walk of a scale from a tree."""
     models = tuple(restore_model(model, shape) for model in saved.branches("models"))
     radii = saved.finite_array("radii", (None,))
     if not radii.size or not models:
         raise saved.damaged("a walk has no step")
-    parts: dict[str, Any] = {name: saved.word(name) for name in WORDS}
+    parts: dict[str, Any] = {name: saved.word(name) for name in TEXTS}
     for name in COLUMNS:
         parts[name] = saved.array(name, "<f8", (radii.size,))
     kriged = saved.array("kriged", "|u1", (radii.size,)) > 0
     return Walk(
+        scale,
         RadiusPath(**parts, kriged=kriged),
         models,
         saved.flag("cut") if "cut" in saved else False,
         saved.number("kriging_seconds") if "kriging_seconds" in saved else 0.0,
     )
-
-
-def _walk(
-    folds: Folds,
-    radii: Iterator[float],
-    budget: Budget,
-    watch: Callable[[str, Progress], bool],
-) -> Iterator[tuple[float, Sequence[Step]]]:
-    """Yield every radius with what the folds came to, computed as many ahead as folds can."""
-    while some := list(itertools.islice(radii, folds.ahead)):
-        yield from zip(some, folds.walk_to(some, budget, watch), strict=False)
-
-
-def _radii(folds: Folds, options: Options, scouting: bool) -> Iterator[float]:
-    """Yield the radius that is given, or growing ones from the largest fitted value."""
-    if options.radius is not None:
-        yield options.radius
-        return
-    radius, ratio = folds.largest, RATIO
-    if folds.kriges:
-        ratio = STRIDE
-        if scouting:
-            yield min(SCOUT * radius, EXTREME)
-            return
-    for _ in range(options.most_radii):
-        yield radius
-        if radius >= EXTREME:
-            return
-        radius = min(radius * ratio, EXTREME)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from intensor._arrays import FloatArray, inner
-from intensor.data.observations import Observations, observe
+from intensor.data.checks import check_values, check_weights
+from intensor.data.observations import Observations, observe_groups
 from intensor.errors import NegativeValueError
 from intensor.fitting.options import Scale
 from intensor.fitting.samples import Samples
@@ -16,11 +17,12 @@ from intensor.model.model import Model
 from intensor.model.predictor import Predictor, index_counts
 from intensor.model.remainder import Remainder
 from intensor.model.transform import Transform
+from intensor.runtime.threads import Workers
 
-__all__ = ["Prepared", "prepare"]
+__all__ = ["Prepared", "Split", "prepare"]
 
-TINY = 1e-60
-"""Radius to begin with when every value is 0."""
+MIN_LARGEST = 1e-60
+"""Smallest radius that a path begins with; it is used when every value is 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -34,7 +36,7 @@ class Prepared:
     transform, baseline
         What was done to the values.
     counts
-        (sum(shape),) observations of each index, by their weight.
+        (sum(shape),) total weight of the observations of each index.
     largest
         Largest size of a value in the fitted scale.
     """
@@ -61,26 +63,42 @@ class Prepared:
         )
 
 
+class Split:
+    """Observations to train on and observations held out.
+
+    The training part is prepared once for the scale that was asked for last: the walk, the search
+    for the tolerance and the averages all use the same one. The preparation is not pickled.
+    """
+
+    __slots__ = ("_prepared", "_scale", "held", "training")
+
+    def __init__(self, training: Samples, held: Samples) -> None:
+        self.training = training
+        self.held = held
+        self._scale: Scale | None = None
+        self._prepared: Prepared | None = None
+
+    def prepared(self, scale: Scale) -> Prepared:
+        """Return the training part in a scale."""
+        if self._prepared is None or self._scale is not scale:
+            self._scale, self._prepared = None, prepare(self.training, scale)
+            self._scale = scale
+        return self._prepared
+
+    def __reduce__(self) -> tuple[type[Split], tuple[Samples, Samples]]:
+        return Split, (self.training, self.held)
+
+
 def prepare(samples: Samples, scale: Scale) -> Prepared:
-    """Transform the values and take main effects out, if the scale says so."""
-    if samples.weights is not None and not samples.weights.all():
-        samples = samples.part(samples.weights > 0.0)
-    transform = scale.transform
-    fitted = transform.apply(samples.values)
-    if fitted.min() < 0.0 and not scale.additive:
-        row = int(np.argmin(fitted))
-        raise NegativeValueError(
-            f"the {transform.name} transform of the value {samples.values[row]} is {fitted[row]}; "
-            "expected numbers >= 0, since the model is nonnegative in the fitted scale (use "
-            'another transform, or baseline="additive", which allows any)'
-        )
-    observations = observe(
-        samples.coords,
-        fitted,
-        shape=samples.shape,
-        allow_negative=True,
-        sample_weight=samples.weights,
-    )
+    """Transform the values and take main effects out, if the scale says so.
+
+    Parameters
+    ----------
+    samples
+        Checked observations, all of them with a weight above 0.
+    """
+    fitted = _transform(samples, scale)
+    observations = _collapse(samples, fitted)
     baseline = None
     largest = float(fitted.max())
     if scale.additive:
@@ -97,8 +115,34 @@ def prepare(samples: Samples, scale: Scale) -> Prepared:
         largest = float(np.abs(left).max())
     return Prepared(
         observations=observations,
-        transform=transform,
+        transform=scale.transform,
         baseline=baseline,
         counts=index_counts(tuple(samples.coords.T), samples.shape, samples.weights),
-        largest=max(largest, TINY),
+        largest=max(largest, MIN_LARGEST),
+    )
+
+
+def _transform(samples: Samples, scale: Scale) -> FloatArray:
+    """Return the values in the fitted scale, which must suit a nonnegative model."""
+    transform = scale.transform
+    fitted = transform.apply(samples.values)
+    if fitted.min() < 0.0 and not scale.additive:
+        row = int(np.argmin(fitted))
+        raise NegativeValueError(
+            f"the {transform.name} transform of the value {samples.values[row]} is {fitted[row]}; "
+            "expected numbers >= 0, since the model is nonnegative in the fitted scale (use "
+            'another transform, or baseline="additive", which allows any)'
+        )
+    if fitted is samples.values:
+        return fitted
+    return check_values(fitted, fitted.size, allow_negative=True)
+
+
+def _collapse(samples: Samples, fitted: FloatArray) -> Observations:
+    """Collapse rows into unique cells; rows in standard order are not grouped again."""
+    weights = samples.weights
+    if weights is not None:  # those of a part may all be the same: they are scaled again
+        weights = check_weights(weights, len(samples))
+    return observe_groups(
+        samples.groups(), fitted, weights=weights, shape=samples.shape, workers=Workers(1)
     )

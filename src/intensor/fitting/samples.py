@@ -9,21 +9,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
+from intensor.data.grouping import Groups, group_rows
 from intensor.data.observations import cell_numbers, standard_order
 from intensor.problem.reindex import Whole, leave_out
 
-__all__ = ["Samples", "lost_mode", "sample", "splits"]
+__all__ = ["Samples", "missing_fibre_mode", "sample", "splits"]
 
-MOSTLY = 0.5
-"""Share of the missing cells that lie in empty fibres, beyond chance, and of the cells of other
-fibres that are observed, from which on cells are missing fibre by fibre."""
-
-LOOKED_AT = 1 << 14
-"""Rows that tell whether it is worth counting the fibres of all of them."""
-
-ENOUGH, MOST_FOLDS = 1 << 13, 4
-"""Held-out observations after which the choice of them hardly matters any more, and how often to
-hold some out for them."""
+MIN_FIBRE_SHARE = 0.5
+"""Cells are missing fibre by fibre when more than this share of the missing cells lies in empty
+fibres, beyond chance, and at least this share of the cells of all other fibres is observed."""
+PROBED_CELLS = 1 << 14
+"""Number of cells from which modes are ruled out before the fibres of all cells are counted."""
+ENOUGH_HELD_OUT = 1 << 13
+"""Number of held-out observations beyond which it hardly matters which ones are held out."""
+MAX_AUTO_FOLDS = 4
+"""Most times that cells are held out to reach ``ENOUGH_HELD_OUT``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,18 +37,22 @@ class Samples:
     values
         (n,) values.
     weights
-        (n,) how much each counts, or None for all the same.
+        (n,) how much each counts, or None when all count the same.
     shape
         Lengths of the modes.
-    whole
-        The tensor that they are condensed from, if they are.
+    full
+        The tensor before reindexing, if indices without observations were left out.
+    starts
+        (u,) first row of each distinct cell, when rows are in standard order; None when they are
+        not.
     """
 
     coords: IndexArray
     values: FloatArray
     weights: FloatArray | None
     shape: Shape
-    whole: Whole | None = None
+    full: Whole | None = None
+    starts: IndexArray | None = None
 
     def __len__(self) -> int:
         return int(self.values.size)
@@ -56,31 +60,64 @@ class Samples:
     @property
     def n_cells(self) -> int:
         """Number of distinct cells."""
-        return int(cell_numbers(self.coords, self.shape).max()) + 1
+        return int(self.cell_numbers().max()) + 1 if self.starts is None else self.starts.size
+
+    def cell_numbers(self) -> IndexArray:
+        """Return the number of each row's cell; cells are numbered in lexicographic order."""
+        if self.starts is None:
+            return cell_numbers(self.coords, self.shape)
+        return np.repeat(np.arange(self.starts.size), np.diff(self.starts, append=len(self)))
+
+    def groups(self) -> Groups:
+        """Return the rows grouped by cell; rows in standard order are not sorted again."""
+        if self.starts is None:
+            return group_rows(self.coords, self.shape)
+        n, cells = len(self), self.coords[self.starts]
+        return Groups(
+            order=np.arange(n, dtype=np.min_scalar_type(n)),
+            starts=self.starts,
+            columns=tuple(
+                column.astype(np.min_scalar_type(length - 1))
+                for column, length in zip(cells.T, self.shape, strict=True)
+            ),
+        )
 
     def in_order(self) -> Samples:
-        """Return the same rows in an order that does not depend on the one they are in."""
-        return self.part(standard_order(self.coords, self.shape, self.values, self.weights))
+        """Return the rows sorted by cell, value and weight, with the first row of each cell.
+
+        Sums over rows then do not depend on the order in which the rows were given. This is the
+        one time that the rows of a fit are grouped: parts of them stay in order.
+        """
+        if self.starts is not None:
+            return self
+        rows = standard_order(self.coords, self.shape, self.values, self.weights)
+        ordered = self.part(rows)
+        changes = (ordered.coords[1:] != ordered.coords[:-1]).any(axis=1)
+        return replace(ordered, starts=np.flatnonzero(np.append(True, changes)))
 
     def part(self, rows: AnyArray) -> Samples:
-        """Return some of the rows."""
+        """Return some of the rows; chosen by a mask, rows in standard order stay so."""
+        starts = None
+        if self.starts is not None and rows.dtype == np.bool_:
+            starts = np.flatnonzero(np.diff(self.cell_numbers()[rows], prepend=-1))
         return replace(
             self,
             coords=self.coords[rows],
             values=self.values[rows],
             weights=None if self.weights is None else self.weights[rows],
+            starts=starts,
         )
 
     def condensed(self) -> Samples:
-        """Return the same in a tensor of the indices that occur."""
-        coords, whole = leave_out(tuple(self.coords.T), self.shape)
-        if whole is None:
+        """Return the same observations in a tensor of the indices that occur."""
+        coords, full = leave_out(tuple(self.coords.T), self.shape)
+        if full is None:
             return self
         return replace(
             self,
             coords=np.stack(coords, axis=1).astype(np.int64, copy=False),
-            shape=whole.condensed,
-            whole=whole,
+            shape=full.condensed,
+            full=full,
         )
 
 
@@ -88,7 +125,7 @@ def sample(samples: Samples, most: int, *, seed: int) -> Samples:
     """Return the observations of some cells chosen at random, about ``most`` in number."""
     if len(samples) <= most:
         return samples
-    numbers = cell_numbers(samples.coords, samples.shape)
+    numbers = samples.cell_numbers()
     n_cells = int(numbers.max()) + 1
     kept = np.random.default_rng([seed, 2]).random(n_cells) < most / len(samples)
     rows = kept[numbers]
@@ -96,22 +133,27 @@ def sample(samples: Samples, most: int, *, seed: int) -> Samples:
 
 
 def splits(
-    samples: Samples, *, folds: int | None, share: float, seed: int
+    samples: Samples,
+    *,
+    folds: int | None,
+    share: float,
+    seed: int,
+    enough_held_out: int = ENOUGH_HELD_OUT,
 ) -> Iterator[tuple[Samples, Samples]]:
     """Yield (training, held-out) pairs; all observations of a cell are on the same side.
 
-    Where cells are missing fibre by fibre, whole fibres are held out: what it is like to predict
-    what is missing can only be told from cells that are missing in the same way.
+    Where cells are missing fibre by fibre, entire fibres are held out: only cells that are missing
+    in the same way can tell how well the missing cells are predicted.
 
     Parameters
     ----------
     folds
-        Number of pairs. With one, ``share`` of the cells are held out, else one part of so many.
-        None holds out ``share`` of them as often as it takes to tell two fits apart: once where
-        that is many cells, up to ``MOST_FOLDS`` times, other ones each time, where it is few.
+        Number of pairs. With one, ``share`` of the cells are held out; with more, the cells are
+        cut into this many parts and each is held out once. With None, ``share`` of the cells are
+        held out, other ones each time, until ``enough_held_out`` observations were held out or
+        there are ``MAX_AUTO_FOLDS`` pairs.
     """
-    lost = lost_mode(samples)
-    numbers = _fibre_numbers(samples, lost)
+    numbers = _fibre_numbers(samples, missing_fibre_mode(samples))
     n_parts = int(numbers.max()) + 1
     if n_parts < 2:
         return
@@ -119,7 +161,7 @@ def splits(
     size = min(max(1, round(share * n_parts)), n_parts - 1)
     if folds is None:
         held_out = size * len(samples) / n_parts
-        folds = min(MOST_FOLDS, math.ceil(ENOUGH / held_out), n_parts // size)
+        folds = min(MAX_AUTO_FOLDS, math.ceil(enough_held_out / held_out), n_parts // size)
         parts = np.split(order[: folds * size], folds)
     else:
         parts = np.array_split(order, min(folds, n_parts)) if folds > 1 else [order[:size]]
@@ -130,48 +172,52 @@ def splits(
         yield samples.part(~rows), samples.part(rows)
 
 
-def lost_mode(samples: Samples) -> int | None:
-    """Return the mode along which whole fibres are missing, if that is how cells are missing.
+def missing_fibre_mode(samples: Samples, *, probed_cells: int = PROBED_CELLS) -> int | None:
+    """Return the mode along which entire fibres are missing, if that is how cells are missing.
 
     That is so when most missing cells lie in fibres without a single observation, far more than
     chance would have it, while fibres with observations are mostly complete.
+
+    Parameters
+    ----------
+    probed_cells
+        How many cells are looked at first to rule modes out. All cells lie in at least as many
+        fibres as some of them do, so no mode is ruled out wrongly.
     """
-    if len(samples.shape) < 2:
+    shape = samples.shape
+    cells = np.stack(samples.groups().columns, axis=1).astype(np.int64)
+    n_cells, n_all = len(cells), math.prod(shape)
+    if len(shape) < 2 or n_cells == n_all:
         return None
-    possible = [mode for mode in range(len(samples.shape)) if _may_be_lost(samples, mode)]
-    if not possible:
-        return None
-    cells = math.prod(samples.shape)
-    n_cells = samples.n_cells
-    if n_cells == cells:
-        return None
-    missing = (cells - n_cells) / cells
-    best, most = None, MOSTLY
-    for mode in possible:
-        length = samples.shape[mode]
-        seen = int(_fibre_numbers(samples, mode).max()) + 1
-        lost = (cells - seen * length) / (cells - n_cells)
-        above = lost - missing ** (length - 1)
-        if n_cells >= MOSTLY * seen * length and above > most:
-            best, most = mode, above
+    probed = cells[:: -(-n_cells // probed_cells)]
+    missing = (n_all - n_cells) / n_all
+    best, most = None, MIN_FIBRE_SHARE
+    for mode, length in enumerate(shape):
+        seen = _count_fibres(probed, shape, mode)
+        if length == 1 or n_cells < MIN_FIBRE_SHARE * seen * length:
+            continue
+        if len(probed) < n_cells:
+            seen = _count_fibres(cells, shape, mode)
+        lost = (n_all - seen * length) / (n_all - n_cells)
+        above_chance = lost - missing ** (length - 1)
+        if n_cells >= MIN_FIBRE_SHARE * seen * length and above_chance > most:
+            best, most = mode, above_chance
     return best
 
 
-def _may_be_lost(samples: Samples, mode: int) -> bool:
-    """Whether observed fibres along a mode may be mostly complete, judged by some of the rows.
-
-    All rows lie in no fewer fibres than some of them do, so that no mode is ruled out wrongly.
-    """
-    some = samples.part(np.arange(0, len(samples), -(-len(samples) // LOOKED_AT)))
-    seen = int(_fibre_numbers(some, mode).max()) + 1
-    length = samples.shape[mode]
-    return length > 1 and len(samples) >= MOSTLY * seen * length
+def _count_fibres(cells: IndexArray, shape: Shape, mode: int) -> int:
+    """Return how many fibres along a mode hold at least one of the cells."""
+    return int(_number_fibres(cells, shape, mode).max()) + 1
 
 
 def _fibre_numbers(samples: Samples, mode: int | None) -> IndexArray:
-    """Number the fibres along a mode that observations lie in; the cells, when it is None."""
+    """Number the fibre of each row along a mode, or its cell when the mode is None."""
     if mode is None:
-        return cell_numbers(samples.coords, samples.shape)
-    others = [place for place in range(len(samples.shape)) if place != mode]
-    shape = tuple(samples.shape[place] for place in others)
-    return cell_numbers(np.ascontiguousarray(samples.coords[:, others]), shape)
+        return samples.cell_numbers()
+    return _number_fibres(samples.coords, samples.shape, mode)
+
+
+def _number_fibres(cells: IndexArray, shape: Shape, mode: int) -> IndexArray:
+    others = [other for other in range(len(shape)) if other != mode]
+    lengths = tuple(shape[other] for other in others)
+    return cell_numbers(np.ascontiguousarray(cells[:, others]), lengths)

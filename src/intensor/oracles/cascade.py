@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from intensor._arrays import FlagArray, FloatArray
-from intensor.backends.select import Data, has_device
+from intensor.backends.select import CPU, Data, Device
 from intensor.data.observations import Observations
 from intensor.errors import MemoryLimitError, SettingError
 from intensor.oracles.base import Answer, Goal, Oracle
@@ -28,22 +31,30 @@ from intensor.oracles.trivial import sum_of_negative, trivial_answer
 from intensor.runtime.budget import Budget
 from intensor.runtime.memory import require_memory
 
-__all__ = ["EXACT_CHOICES", "ORACLES", "Limited", "NoSearch", "exact_choices", "exact_oracle"]
+__all__ = [
+    "EXACT_CHOICES",
+    "ORACLES",
+    "ExactChoice",
+    "FreeBoundOracle",
+    "TimeLimitedOracle",
+    "exact_choices",
+    "find_exact",
+]
 
-OWN_CHOICES = ("enumeration", "branch")
-EXACT_CHOICES = ("auto", *OWN_CHOICES, "highs", "scip", "gurobi", "off")
 ORACLES: dict[str, Callable[[Observations], Oracle]] = {}
-"""Exact oracles from outside by name: what makes one for the observations of a solve."""
-PATIENCE = 60.0
-"""Seconds that "auto" lets a call be expected to take when the solve has no time limit."""
-ALLOWANCE = 10.0
-"""How many times the expected time "auto" lets a call take, with as many seconds on top."""
+"""Exact oracles from outside, by name: each makes an oracle for the observations of a solve."""
+MAX_EXPECTED_SECONDS = 60.0
+"""Seconds that one call may be expected to take under "auto" when the solve has no time limit."""
+OVERRUN_FACTOR = 10.0
+"""Under "auto" a call is cut off after this factor times (1 + its expected seconds)."""
+MAX_CELLS_TO_FETCH = 1 << 22
+"""Most cells that "auto" fetches into memory for an exact oracle."""
 
 
-class NoSearch:
-    """Answers costs of one sign; for others it offers the zero vertex and the free bound.
+class FreeBoundOracle:
+    """Answers costs of one sign; for others it returns the zero vertex and the free bound.
 
-    The bound, the sum of the negative costs, is proven and weak.
+    The free bound, the sum of the negative costs, is proven and weak.
     """
 
     def __init__(self, observations: Data) -> None:
@@ -57,7 +68,7 @@ class NoSearch:
         incumbent: FlagArray | None = None,
         budget: Budget | None = None,
     ) -> Answer:
-        """Return what can be said without a search."""
+        """Return an answer without a search."""
         trivial = trivial_answer(costs, self._length)
         if trivial is not None:
             return trivial
@@ -65,15 +76,15 @@ class NoSearch:
         return Answer(flags=nothing, value=0.0, bound=sum_of_negative(costs), source="free")
 
 
-class Limited:
-    """Gives every call of an oracle at most some seconds; its bound is then what it has by then.
+class TimeLimitedOracle:
+    """Cuts every call of an oracle off after some seconds, with the bound it has by then.
 
     Parameters
     ----------
     oracle
-        The one that answers.
+        The oracle that answers.
     seconds
-        For each call.
+        Most seconds of each call.
     """
 
     def __init__(self, oracle: Oracle, seconds: float) -> None:
@@ -93,80 +104,150 @@ class Limited:
         return self._oracle.minimise(costs, goal=goal, incumbent=incumbent, budget=shorter)
 
 
-def exact_choices() -> tuple[str, ...]:
-    """Return the names that ``exact_oracle`` knows, those of ``ORACLES`` last."""
-    return (*EXACT_CHOICES, *ORACLES)
+class Terms(NamedTuple):
+    """What a choice knows of a solve beside its cells (see ``ExactChoice.oracle``)."""
+
+    patient: bool
+    threads: int | None
+    time_limit: float | None
+    device: Device
 
 
-def _fits(oracle: DecomposedOracle) -> bool:
-    """Whether there is memory for the tables of a search."""
+@dataclass(frozen=True, slots=True)
+class ExactChoice:
+    """Which exact oracle a solve asks.
+
+    Attributes
+    ----------
+    name
+        The value of the option ``exact``.
+    make
+        Makes the oracle for the cells of a solve; it can be pickled, for workers of a cluster.
+    """
+
+    name: str
+    make: Callable[[Data, Terms], Oracle]
+
+    def oracle(
+        self,
+        data: Data,
+        *,
+        patient: bool = True,
+        threads: int | None = None,
+        time_limit: float | None = None,
+        device: Device = CPU,
+    ) -> Oracle:
+        """Return the oracle for the cells of a solve.
+
+        Parameters
+        ----------
+        patient
+            Whether "auto" may fall back on integer programming, which can take forever. If not,
+            it does without a search where its own oracles would take too long.
+        threads
+            Most threads of the oracles that use several.
+        time_limit
+            Seconds of the solve, which "auto" takes into account.
+        device
+            Enumerates on a CUDA device if it may use one and that is faster.
+        """
+        return self.make(data, Terms(patient, threads, time_limit, device))
+
+
+def _enumeration(observations: Observations, terms: Terms) -> DecomposedOracle:
+    """Return the enumeration that is expected to be faster: on the host or on a CUDA device."""
+    oracle = EnumerationOracle(observations, threads=terms.threads)
+    if oracle.expected_seconds() < LEAST_DEVICE_SECONDS or not terms.device.has_cuda():
+        return oracle
+    on_cuda = DeviceEnumerationOracle(observations, threads=terms.threads)
+    return min(oracle, on_cuda, key=DecomposedOracle.expected_seconds)
+
+
+def _branch_and_bound(observations: Observations, terms: Terms) -> DecomposedOracle:
+    return BranchOracle(observations, threads=terms.threads)
+
+
+SEARCHES = {"enumeration": _enumeration, "branch": _branch_and_bound}
+"""The searches that need no solver, by name."""
+
+
+def _automatic(data: Data, terms: Terms) -> Oracle:
+    """Return the faster search, if it is expected to end in time; do not fetch large data."""
+    if not isinstance(data, Observations) and data.n_cells > MAX_CELLS_TO_FETCH:
+        return FreeBoundOracle(data)
+    limit = MAX_EXPECTED_SECONDS if terms.time_limit is None else terms.time_limit
+    observations = data.host()
+    searches = [search(observations, terms) for search in SEARCHES.values()]
+    fastest = min(searches, key=DecomposedOracle.expected_seconds)
+    seconds = fastest.expected_seconds()
+    if seconds <= limit and _fits(fastest):
+        return TimeLimitedOracle(fastest, OVERRUN_FACTOR * (1.0 + seconds))
+    return (
+        _integer_program("highs", observations, terms) if terms.patient else _no_search(data, terms)
+    )
+
+
+def _fits(search: DecomposedOracle) -> bool:
+    """Say whether there is memory for the tables of a search."""
     try:
-        require_memory(oracle.expected_bytes(), "an exact search", advice="")
+        require_memory(search.expected_bytes(), "an exact search", advice="")
     except MemoryLimitError:
         return False
     return True
 
 
-def exact_oracle(
-    choice: str,
-    observations: Observations,
-    *,
-    patient: bool = True,
-    threads: int | None = None,
-    time_limit: float | None = None,
-    device: str = "cpu",
-) -> Oracle:
-    """Return the oracle behind a name of ``exact_choices``.
-
-    Parameters
-    ----------
-    patient
-        Whether "auto" may fall back on integer programming, which can take forever; if not,
-        it does without a search where its own oracles would take too long.
-    threads
-        For the oracles that use them.
-    time_limit
-        Seconds of the whole solve, which "auto" takes into account.
-    device
-        "cuda" or "auto" to enumerate on a CUDA device where that is faster.
-    """
-    if choice == "auto":
-        patience = PATIENCE if time_limit is None else time_limit
-        own = [_own(name, observations, threads, device) for name in OWN_CHOICES]
-        seconds, which = min((oracle.expected_seconds(), i) for i, oracle in enumerate(own))
-        if seconds <= patience and _fits(own[which]):
-            return Limited(own[which], ALLOWANCE * (1.0 + seconds))
-        choice = "highs" if patient else "off"
-    if choice in OWN_CHOICES:
-        oracle = _own(choice, observations, threads, device)
-        if not math.isfinite(oracle.expected_seconds()):
-            raise SettingError(
-                f"exact={choice!r} cannot search a tensor of shape {observations.shape}; "
-                "use exact='auto'"
-            )
-        require_memory(
-            oracle.expected_bytes(),
-            f"exact={choice!r} for a tensor of shape {observations.shape}",
-            advice="use exact='auto', which does without where it must, or exact='off'",
+def _search(name: str, data: Data, terms: Terms) -> Oracle:
+    """Return a search, however long it takes, or raise when the tensor is too large for it."""
+    search = SEARCHES[name](data.host(), terms)
+    if not math.isfinite(search.expected_seconds()):
+        raise SettingError(
+            f"exact={name!r} cannot search a tensor of shape {data.shape}; use exact='auto'"
         )
-        return oracle
-    if choice == "off":
-        return NoSearch(observations)
-    if choice in EXACT_CHOICES:
-        return MipOracle(observations, mip_solver(choice))
-    if choice in exact_choices():
-        return ORACLES[choice](observations)
-    raise SettingError(f"exact is {choice!r}; expected one of {', '.join(exact_choices())}")
+    require_memory(
+        search.expected_bytes(),
+        f"exact={name!r} for a tensor of shape {data.shape}",
+        advice="use exact='auto', which does without where it must, or exact='off'",
+    )
+    return search
 
 
-def _own(
-    name: str, observations: Observations, threads: int | None, device: str
-) -> DecomposedOracle:
-    """Return one of the oracles that need no solver; an enumeration where it is faster."""
-    if name == "branch":
-        return BranchOracle(observations, threads=threads)
-    oracle: DecomposedOracle = EnumerationOracle(observations, threads=threads)
-    if oracle.expected_seconds() < LEAST_DEVICE_SECONDS or not has_device(device):
-        return oracle
-    there = DeviceEnumerationOracle(observations, threads=threads)
-    return min(oracle, there, key=DecomposedOracle.expected_seconds)
+def _integer_program(name: str, data: Data, terms: Terms) -> Oracle:
+    return MipOracle(data.host(), mip_solver(name))
+
+
+def _no_search(data: Data, terms: Terms) -> Oracle:
+    return FreeBoundOracle(data)
+
+
+def _registered(make: Callable[[Observations], Oracle], data: Data, terms: Terms) -> Oracle:
+    return make(data.host())
+
+
+EXACT_CHOICES = {
+    choice.name: choice
+    for choice in (
+        ExactChoice("auto", _automatic),
+        *(ExactChoice(name, partial(_search, name)) for name in SEARCHES),
+        *(
+            ExactChoice(name, partial(_integer_program, name))
+            for name in ("highs", "scip", "gurobi")
+        ),
+        ExactChoice("off", _no_search),
+    )
+}
+"""The exact oracles that the package brings, by name."""
+
+
+def exact_choices() -> tuple[str, ...]:
+    """Return the names of all exact oracles, those of ``ORACLES`` last."""
+    return (*EXACT_CHOICES, *ORACLES)
+
+
+def find_exact(name: object) -> ExactChoice:
+    """Return the exact oracle of a name, or raise a SettingError that lists the names."""
+    if not isinstance(name, str) or name not in exact_choices():
+        expected = ", ".join(repr(known) for known in exact_choices())
+        raise SettingError(f"exact is {name!r}; expected one of {expected}")
+    if name in EXACT_CHOICES:
+        return EXACT_CHOICES[name]
+    return ExactChoice(name, partial(_registered, ORACLES[name]))

@@ -1,12 +1,12 @@
-"""Pictures of a fit with matplotlib, which comes with the extra ``intensor[plots]``.
+"""Pictures of a fit, drawn with matplotlib.
 
-Every function draws into axes or a figure that it is given, or into a new figure of its own that
-no window system knows of: it can be saved with ``savefig`` in any thread, and nothing is shown.
+Every function draws on the axes or the figure that it is given, or on a new figure that no window
+system knows of. Such a figure can be saved with ``savefig`` in any thread, and nothing is shown.
 """
 
+from intensor.plots.accuracy import residuals
 from intensor.plots.completion import slices
 from intensor.plots.curves import convergence, radius_path
-from intensor.plots.errors import residuals
 from intensor.plots.membership import boxes
 
 __all__ = ["boxes", "convergence", "radius_path", "residuals", "slices"]

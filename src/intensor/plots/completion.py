@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from intensor._arrays import IndexArray
-from intensor.data.named import observed_cells
+from intensor._arrays import FloatArray, IndexArray
+from intensor.data.lookup import observed_cells
 from intensor.errors import SettingError
 from intensor.fitting.record import Fit
-from intensor.plots.drawing import GROUND, name_indices, new_figure, word
+from intensor.plots.drawing import BACKGROUND, label_indices, new_figure, plain_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 __all__ = ["slices"]
 
-MOST_CELLS = 4_000_000
-"""Of a slice."""
+MAX_SLICE_CELLS = 4_000_000
+"""Most cells of a slice that can be drawn."""
 
 
 def slices(
@@ -40,59 +40,76 @@ def slices(
         The fit and its observations, as in ``Fit.verify``: a table holds labels, an array of
         integers positions.
     fixed
-        Index of every other mode, by the mode's number; by default the slice with most
-        observed cells.
+        Index of every other mode, by the number of the mode. By default, the slice with the
+        most observed cells is drawn.
     modes
         The two modes that the slice shows: rows and columns.
     figure
-        Where to draw; a new figure by default.
+        Figure to draw on; a new one by default.
     """
     rows, columns = _two_modes(fit, modes)
     cells, numbers, _ = observed_cells(coords, values, fit.labels)
     others = [mode for mode in range(len(fit.shape)) if mode not in (rows, columns)]
-    place = _slice_place(fit, cells, others, fixed)
+    position = _slice_position(fit, cells, others, fixed)
     high, wide = fit.shape[rows], fit.shape[columns]
-    if high * wide > MOST_CELLS:
+    if high * wide > MAX_SLICE_CELLS:
         raise SettingError(
             f"a slice of modes {rows} and {columns} has {high * wide} cells; expected at most "
-            f"{MOST_CELLS}, so choose shorter modes"
+            f"{MAX_SLICE_CELLS}, so choose shorter modes"
         )
-    inside = np.all(cells[:, others] == place, axis=1)
+    inside = np.all(cells[:, others] == position, axis=1)
     flat = cells[inside, rows] * wide + cells[inside, columns]
     counts = np.bincount(flat, minlength=high * wide)
-    with np.errstate(invalid="ignore"):  # 0 / 0: a cell that was not observed
+    with np.errstate(invalid="ignore"):  # a cell without observations is 0 / 0
         observed = np.bincount(flat, numbers[inside], minlength=high * wide) / counts
     grid = np.empty((high * wide, len(fit.shape)), dtype=np.int64)
-    grid[:, others] = place
+    grid[:, others] = position
     grid[:, rows], grid[:, columns] = np.divmod(np.arange(high * wide), wide)
     completed = fit.predict(grid, unseen="mean")
 
     figure = new_figure((10.0, 4.8)) if figure is None else figure
+    _draw_panels(
+        figure, fit, observed.reshape(high, wide), completed.reshape(high, wide), (rows, columns)
+    )
+    names = (
+        f"{plain_label(fit.labels.modes[mode])} = "
+        + plain_label(fit.labels.indices[mode][index], most=24)
+        for mode, index in zip(others, position.tolist(), strict=True)
+    )
+    if others:
+        figure.suptitle(", ".join(names), fontsize="medium")
+    return figure
+
+
+def _draw_panels(
+    figure: Figure | SubFigure,
+    fit: Fit,
+    observed: FloatArray,
+    completed: FloatArray,
+    modes: tuple[int, int],
+) -> None:
+    """Draw both pictures side by side, in the same colours."""
+    rows, columns = modes
+    known = ~np.isnan(observed)
+    together = np.concatenate((observed[known], completed.ravel()))
     left, right = figure.subplots(1, 2, sharey=True)
-    together = np.concatenate((observed[counts > 0], completed))
-    for panel, title, picture in ((left, "observed", observed), (right, "completed", completed)):
-        panel.set_facecolor(GROUND)
+    title = f"observed ({np.sum(known)} cells)"
+    for panel, name, picture in ((left, title, observed), (right, "completed", completed)):
+        panel.set_facecolor(BACKGROUND)
         image = panel.imshow(
-            picture.reshape(high, wide),
+            picture,
             aspect="auto",
             interpolation="nearest",
             cmap="cividis",
             vmin=float(together.min()),
             vmax=float(together.max()),
         )
-        panel.set_title(title if title == "completed" else f"observed ({np.sum(counts > 0)} cells)")
-        panel.set_xlabel(word(fit.labels.modes[columns]))
-        name_indices(panel, fit.labels.indices[columns], axis="x")
-    name_indices(left, fit.labels.indices[rows])
-    left.set_ylabel(word(fit.labels.modes[rows]))
-    figure.colorbar(image, ax=[left, right], label=word(fit.labels.value))
-    if others:
-        names = (
-            f"{word(fit.labels.modes[mode])} = {word(fit.labels.indices[mode][index], most=24)}"
-            for mode, index in zip(others, place.tolist(), strict=True)
-        )
-        figure.suptitle(", ".join(names), fontsize="medium")
-    return figure
+        panel.set_title(name)
+        panel.set_xlabel(plain_label(fit.labels.modes[columns]))
+        label_indices(panel.xaxis, fit.labels.indices[columns])
+    label_indices(left.yaxis, fit.labels.indices[rows])
+    left.set_ylabel(plain_label(fit.labels.modes[rows]))
+    figure.colorbar(image, ax=[left, right], label=plain_label(fit.labels.value))
 
 
 def _two_modes(fit: Fit, modes: tuple[int, int]) -> tuple[int, int]:
@@ -110,16 +127,16 @@ def _two_modes(fit: Fit, modes: tuple[int, int]) -> tuple[int, int]:
     return rows, columns
 
 
-def _slice_place(
+def _slice_position(
     fit: Fit, cells: IndexArray, others: list[int], fixed: Mapping[int, int] | None
 ) -> IndexArray:
-    """Return the indices of the other modes: those given, or the most often observed."""
+    """Return the indices of the other modes: the given ones, or those observed most often."""
     if fixed is None:
         if not others:
             return np.empty(0, dtype=np.int64)
         distinct = np.unique(cells, axis=0)
-        places, counts = np.unique(distinct[:, others], axis=0, return_counts=True)
-        best: IndexArray = places[int(np.argmax(counts))]
+        positions, counts = np.unique(distinct[:, others], axis=0, return_counts=True)
+        best: IndexArray = positions[int(np.argmax(counts))]
         return best
     if sorted(fixed) != others:
         raise SettingError(

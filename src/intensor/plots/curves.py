@@ -2,24 +2,89 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from intensor._arrays import FloatArray
 from intensor.errors import SettingError
+from intensor.fitting.path import RadiusPath
 from intensor.fitting.record import Fit
-from intensor.plots.drawing import BLUE, GREY, ORANGE, OTHERS, new_axes, word
-from intensor.report.axis import wants_log
-from intensor.report.numbers import number
-from intensor.report.series import convergence_series, scale_name
+from intensor.plots.drawing import (
+    BLUE,
+    GREY,
+    ORANGE,
+    OTHERS,
+    drawable,
+    new_axes,
+    plain_label,
+    set_log_scale,
+    value_range,
+    wants_log,
+)
+from intensor.plots.text import number
 from intensor.solver.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["convergence", "radius_path"]
+__all__ = ["ConvergenceSeries", "convergence", "convergence_series", "radius_path", "scale_name"]
 
 MARKERS = "osD^vP"
+MAX_CURVE_POINTS = 400
+"""Most points of a convergence curve; a longer trace is thinned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ConvergenceSeries:
+    """Objective and proven bound of a solve over time.
+
+    Attributes
+    ----------
+    times
+        (m,) seconds since the first iteration, or iteration numbers when the clock did not move.
+    unit
+        Name of what ``times`` holds.
+    objective, bound
+        (m,) values in the fitted scale; NaN where they cannot be drawn.
+    log
+        Whether they need a logarithmic axis.
+    """
+
+    times: FloatArray
+    unit: str
+    objective: FloatArray
+    bound: FloatArray
+    log: bool
+
+    def __len__(self) -> int:
+        return int(self.times.size)
+
+
+def convergence_series(result: Result) -> ConvergenceSeries:
+    """Return the trace of a solve as arrays, thinned if it is long; its ends are kept."""
+    length = len(result.trace)
+    kept = np.unique(
+        np.linspace(0, max(length - 1, 0), min(length, MAX_CURVE_POINTS)).round().astype(np.int64)
+    )
+    rows = [result.trace[index] for index in kept.tolist()]
+    unit = "seconds since the first iteration"
+    times = np.array([row.seconds for row in rows], dtype=np.float64)
+    with np.errstate(invalid="ignore"):  # the trace of a model file may hold any number
+        times -= times[0] if times.size else 0.0
+    if times.size and times[-1] <= 0.0:
+        unit = "iterations"
+        times = np.array([row.iteration for row in rows], dtype=np.float64)
+    objective = np.array([row.objective for row in rows], dtype=np.float64)
+    bound = np.array([row.bound for row in rows], dtype=np.float64)
+    return ConvergenceSeries(
+        times=drawable(times),
+        unit=unit,
+        objective=drawable(objective),
+        bound=drawable(bound),
+        log=wants_log(objective.tolist()),
+    )
 
 
 def convergence(fit_or_result: Fit | Result, *, ax: Axes | None = None) -> Axes:
@@ -30,7 +95,7 @@ def convergence(fit_or_result: Fit | Result, *, ax: Axes | None = None) -> Axes:
     fit_or_result
         What ``solve`` or a fit returned.
     ax
-        Where to draw; a new figure by default.
+        Axes to draw on; those of a new figure by default.
     """
     result = getattr(fit_or_result, "result", fit_or_result)
     if not isinstance(result, Result):
@@ -44,14 +109,15 @@ def convergence(fit_or_result: Fit | Result, *, ax: Axes | None = None) -> Axes:
         return ax
     bottom, floor = series.bound, 0.0
     if series.log:
-        ax.set_yscale("log")
         positive = np.concatenate((series.objective, series.bound))
         floor = float(positive[positive > 0.0].min()) / 3.0
-        bottom = np.maximum(bottom, floor)  # a bound of 0 has no place on this axis
+        bottom = np.maximum(bottom, floor)  # a logarithmic axis cannot show a bound of 0
     ax.fill_between(series.times, bottom, series.objective, step="post", color=BLUE, alpha=0.12)
     ax.step(series.times, series.objective, where="post", color=BLUE, label="objective")
     ax.step(series.times, bottom, where="post", color=ORANGE, ls="--", label="proven bound")
-    # After the drawing: a limit that is set before it also stops the other end from growing.
+    if series.log:
+        set_log_scale(ax.yaxis)
+    # A limit that is set before the drawing would also stop the other end from growing.
     ax.set_ylim(bottom=floor)
     ax.set_title(
         f"{result.status.name}: objective {number(result.objective)}, bound "
@@ -73,7 +139,7 @@ def radius_path(fit: Fit, *, ax: Axes | None = None) -> Axes:
     fit
         A fit whose radius was chosen by validation.
     ax
-        Where to draw; a new figure by default.
+        Axes to draw on; those of a new figure by default.
     """
     validation = fit.validation
     if validation is None:
@@ -83,33 +149,49 @@ def radius_path(fit: Fit, *, ax: Axes | None = None) -> Axes:
         )
     ax = new_axes(ax)
     path = validation.path
-    training = ax.twinx()
-    training.plot(path.radii, path.objectives, color=GREY, alpha=0.5, ls="--", lw=1, marker=".")
-    training.set_ylabel("training objective (dashed)", color=GREY)
-    training.tick_params(axis="y", colors=GREY)
-    training.set_ylim(bottom=0.0)
-    others = 0
-    for place, tried in enumerate(validation.paths):
-        taken = place == validation.chosen
-        colour = BLUE if taken else OTHERS[others % len(OTHERS)]
-        others += not taken
+    _draw_training(ax.twinx(), path)
+    ax.set_zorder(1)  # errors and legend lie above the training objective
+    ax.patch.set_visible(False)
+    others = iter(OTHERS * len(validation.paths))
+    for index, tried in enumerate(validation.paths):
+        taken = index == validation.chosen
         ax.plot(
             tried.radii,
-            tried.errors,
-            marker=MARKERS[place % len(MARKERS)],
+            drawable(tried.errors),
+            marker=MARKERS[index % len(MARKERS)],
             ms=4,
             lw=2 if taken else 1,
-            color=colour,
-            label=scale_name(tried),
+            color=BLUE if taken else next(others),
+            label=plain_label(scale_name(tried)),
         )
-    told = f"radius {number(path.radius)}, {validation.metric} {number(path.error)}"
-    ax.plot(
-        [path.radius], [path.error], "o", ms=13, mfc="none", mec=ORANGE, mew=2, ls="", label=told
-    )
-    ax.set_xscale("log")
-    if wants_log(error for tried in validation.paths for error in tried.errors.tolist()):
-        ax.set_yscale("log")
+    scoring = plain_label(validation.metric)
+    choice = f"radius {number(path.radius)}, {scoring} {number(path.error)}"
+    error = drawable(np.array([path.error]))
+    ax.plot([path.radius], error, "o", ms=13, mfc="none", mec=ORANGE, mew=2, ls="", label=choice)
+    set_log_scale(ax.xaxis)
+    errors = drawable(np.concatenate([tried.errors for tried in validation.paths]))
+    low, high = value_range(errors)
+    if wants_log(errors.tolist()):
+        set_log_scale(ax.yaxis)
+    elif low < np.nanmin(errors, initial=np.inf):  # the errors are equal but for rounding
+        ax.set_ylim(low, high)
     ax.set_xlabel("radius (fitted scale)")
-    ax.set_ylabel(f"held-out {validation.metric} of {word(fit.labels.value)}")
+    ax.set_ylabel(f"held-out {scoring} of {plain_label(fit.labels.value)}")
     ax.legend(fontsize="small")
     return ax
+
+
+def _draw_training(ax: Axes, path: RadiusPath) -> None:
+    objectives = drawable(path.objectives)
+    ax.plot(path.radii, objectives, color=GREY, alpha=0.5, ls="--", lw=1, marker=".")
+    ax.spines["top"].set_visible(False)
+    ax.set_ylabel("training objective (dashed)", color=GREY)
+    ax.tick_params(axis="y", colors=GREY)
+    ax.set_ylim(0.0, 1.05 * value_range(objectives)[1])
+
+
+def scale_name(path: RadiusPath) -> str:
+    """Return a short name of the scale in which a path of radii was fitted."""
+    transform = "no transform" if path.transform == "none" else path.transform
+    baseline = "no baseline" if path.baseline == "none" else f"{path.baseline} baseline"
+    return f"{transform}, {baseline}" + (" (first look)" if path.sampled else "")

@@ -1,54 +1,60 @@
-"""What all pictures share: figures without a window, colours, and labels that are plain text."""
+"""What all pictures share: figures without a window, colours, log axes, labels as plain text."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from intensor._arrays import AnyArray
-from intensor.errors import MissingExtraError
-from intensor.report.text import clean, shorten
+from intensor._arrays import AnyArray, FloatArray
+from intensor.plots.text import TIMES, clean, number, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import XAxis, YAxis
     from matplotlib.figure import Figure
 
 __all__ = [
+    "BACKGROUND",
     "BLUE",
     "GREY",
-    "GROUND",
     "ORANGE",
     "OTHERS",
-    "name_indices",
+    "drawable",
+    "label_indices",
     "new_axes",
     "new_figure",
-    "word",
+    "plain_label",
+    "set_log_scale",
+    "value_range",
+    "wants_log",
 ]
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#6b7280"
 OTHERS = ("#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-"""Colours that are told apart with any kind of colour vision (Okabe and Ito)."""
-GROUND = "#eef1f4"
-"""Where there is nothing."""
-NAMED = 26
-"""Longest mode whose labels are all written."""
+"""Colours that people with any kind of colour vision can tell apart (Okabe and Ito)."""
+BACKGROUND = "#eef1f4"
+"""Colour of a panel where there is no data."""
+MAX_NAMED = 26
+"""Longest mode, in indices, whose labels are all written; a longer one shows seven of them."""
+MAX_DRAWN = 1e250
+"""Largest number that is drawn: beyond it, an axis with margins would overflow."""
+LOG_RATIO = 10.0
+"""Numbers that differ by more than this factor are shown on a logarithmic axis."""
+MAX_TICKS = 7
+"""Most ticks of a logarithmic axis that has one tick per power of ten."""
 
 
 def new_figure(size: tuple[float, float]) -> Figure:
-    """Return an empty figure, or say how to get matplotlib."""
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415
-    except ImportError as problem:
-        raise MissingExtraError(
-            "intensor.plots needs matplotlib, which is not installed; install it with "
-            "pip install 'intensor[plots]'"
-        ) from problem
+    """Return an empty figure of a size in inches, which no window system knows of."""
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
     return Figure(figsize=size, layout="constrained")
 
 
 def new_axes(ax: Axes | None) -> Axes:
-    """Return the axes with a light grid, new ones when there are none."""
+    """Return the given axes with a light grid, or those of a new figure."""
     if ax is None:
         ax = new_figure((6.4, 4.2)).subplots()
     ax.spines[["top", "right"]].set_visible(False)
@@ -56,20 +62,64 @@ def new_axes(ax: Axes | None) -> Axes:
     return ax
 
 
-def word(label: object, *, most: int = 40) -> str:
-    """Return a label as plain text: a dollar sign would begin a formula."""
+def plain_label(label: object, *, most: int = 40) -> str:
+    """Return a label for matplotlib, in which a dollar sign does not begin a formula."""
     return shorten(clean(label), most=most).replace("$", r"\$")
 
 
-def name_indices(panel: Axes, labels: AnyArray, *, axis: str = "y") -> None:
-    """Write all labels of a short mode, and some of a long one."""
-    if labels.size <= NAMED:
-        places = np.arange(labels.size)
+def label_indices(axis: XAxis | YAxis, labels: AnyArray) -> None:
+    """Write the labels of a mode along an axis: all of a short mode, some of a long one."""
+    if labels.size <= MAX_NAMED:
+        shown = np.arange(labels.size)
     else:
-        places = np.linspace(0, labels.size - 1, 7).round().astype(np.int64)
-    names = [word(labels[place], most=16) for place in places.tolist()]
-    if axis == "y":
-        panel.set_yticks(places, names, fontsize="x-small")
-        return
-    turned = max(map(len, names)) * len(names) > 40
-    panel.set_xticks(places, names, fontsize="x-small", rotation=90 if turned else 0)
+        shown = np.linspace(0, labels.size - 1, 7).round().astype(np.int64)
+    names = [plain_label(labels[index], most=16) for index in shown.tolist()]
+    crowded = max(map(len, names)) * len(names) > 40
+    upright = axis.axis_name == "x" and crowded
+    axis.set_ticks(shown.tolist(), names, fontsize="x-small", rotation=90 if upright else 0)
+
+
+def drawable(values: FloatArray) -> FloatArray:
+    """Return the values with NaN for those too large to draw, and 0 for those too small."""
+    size = np.abs(values)
+    return np.where(size <= MAX_DRAWN, np.where(size < 1.0 / MAX_DRAWN, 0.0, values), np.nan)
+
+
+def value_range(values: FloatArray) -> tuple[float, float]:
+    """Return the least and the greatest value, or a wider range if they are equal but for rounding.
+
+    NaN is passed over.
+    """
+    known = values[~np.isnan(values)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+    if high - low <= 1e-9 * max(abs(low), abs(high)):
+        half = 0.5 * max(abs(low), abs(high)) or 0.5
+        return low - half, high + half
+    return low, high
+
+
+def wants_log(values: Iterable[float]) -> bool:
+    """Say whether positive values differ so much that their axis should be logarithmic."""
+    positive = [value for value in values if 0.0 < value <= MAX_DRAWN]
+    return bool(positive) and max(positive) / LOG_RATIO > min(positive)
+
+
+def set_log_scale(axis: XAxis | YAxis) -> None:
+    """Make an axis logarithmic, with ticks written as text instead of formulas.
+
+    Call it after the drawing: the number of ticks per power of ten follows from the data.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator  # noqa: PLC0415
+
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+    low, high = np.log10(axis.get_view_interval())
+    decades = high - low
+    subs = (1.0,) if decades > 3.5 else (1.0, 3.0) if decades > 1.5 else (1.0, 2.0, 5.0)
+    narrow = decades < 0.8
+    axis.set_major_locator(MaxNLocator(5) if narrow else LogLocator(subs=subs, numticks=MAX_TICKS))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(_tick_text))
+
+
+def _tick_text(value: float, position: int | None = None) -> str:
+    return number(value, digits=6).removeprefix(f"1{TIMES}")

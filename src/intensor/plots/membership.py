@@ -8,10 +8,10 @@ import numpy as np
 
 from intensor._arrays import FlagArray, FloatArray
 from intensor.fitting.record import Fit
-from intensor.options.checks import check_at_least
-from intensor.plots.drawing import GROUND, name_indices, new_figure, word
+from intensor.options.ranges import check_at_least
+from intensor.plots.drawing import BACKGROUND, label_indices, new_figure, plain_label
+from intensor.plots.text import number
 from intensor.problem.vertex import mode_slices
-from intensor.report.numbers import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["boxes"]
 
-MOST_ROWS = 160
-"""Rows of a panel; a longer mode shares them."""
-TALLEST = 36
-"""Rows whose height a panel takes at most."""
+MAX_ROWS = 160
+"""Most rows of a panel; in a longer mode, neighbouring indices share a row."""
+MAX_PANEL_HEIGHT = 36
+"""Height of the tallest panel, in rows of a short mode."""
 
 
 def boxes(
@@ -32,23 +32,24 @@ def boxes(
     """Draw which indices the heaviest boxes cover, one panel per mode.
 
     Columns are boxes, rows are indices of the mode; the colour is the weight. A mode that is
-    longer than the picture has rows lets neighbours share one, the paler the fewer are covered.
+    longer than the picture has rows lets neighbours share one; the fewer of them a box covers, the
+    paler the row.
 
     Parameters
     ----------
     fit
         The fit.
     most
-        Number of boxes.
+        Number of boxes to draw.
     figure
-        Where to draw; a new figure by default.
+        Figure to draw on; a new one by default.
     """
     shown = min(check_at_least("most", most, 1, integer=True), len(fit.model))
-    heights = [min(max(length, 4), TALLEST) for length in fit.shape]
+    heights = [min(max(length, 4), MAX_PANEL_HEIGHT) for length in fit.shape]
     if figure is None:
         tall = 1.2 + 0.17 * sum(heights) + 0.3 * len(heights)
         figure = new_figure((max(5.0, 2.0 + 0.5 * shown), tall))
-    from matplotlib.cm import ScalarMappable  # noqa: PLC0415  (there, or the figure were not)
+    from matplotlib.cm import ScalarMappable  # noqa: PLC0415
     from matplotlib.colors import Normalize  # noqa: PLC0415
 
     panels = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
@@ -59,8 +60,8 @@ def boxes(
     flags = fit.model.vertices.flags()[:shown]
     for mode, part in enumerate(mode_slices(fit.shape)):
         _draw_mode(panels[mode], flags[:, part], colours(norm(weights)))
-        name_indices(panels[mode], fit.labels.indices[mode])
-        panels[mode].set_ylabel(word(fit.labels.modes[mode]))
+        label_indices(panels[mode].yaxis, fit.labels.indices[mode])
+        panels[mode].set_ylabel(plain_label(fit.labels.modes[mode]))
         panels[mode].set_xticks([])
     last = panels[-1]
     last.set_xticks(range(shown), [number(weight, digits=3) for weight in weights])
@@ -71,10 +72,10 @@ def boxes(
 
 
 def _draw_mode(panel: Axes, flags: FlagArray, colours: FloatArray) -> None:
-    """Fill the rows of one mode; (k, length) flags and (k, 4) colours."""
+    """Draw the panel of one mode from (k, length) flags and (k, 4) colours of k boxes."""
     shown, length = flags.shape
-    edges = np.linspace(0, length, min(length, MOST_ROWS) + 1).round().astype(np.int64)
-    panel.set_facecolor(GROUND)
+    edges = np.linspace(0, length, min(length, MAX_ROWS) + 1).round().astype(np.int64)
+    panel.set_facecolor(BACKGROUND)
     panel.set_xlim(-0.5, max(shown, 1) - 0.5)
     panel.set_ylim(length - 0.5, -0.5)
     if not shown:
@@ -89,7 +90,7 @@ def _draw_mode(panel: Axes, flags: FlagArray, colours: FloatArray) -> None:
 
 
 def _weight_colours(*, signed: bool) -> Colormap:
-    """Return colours for weights that never fade into the ground."""
+    """Return colours for weights that never fade into the background."""
     import matplotlib  # noqa: PLC0415
     from matplotlib.colors import LinearSegmentedColormap  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""The report: one self-contained page about a fit, written without any plotting package."""
+"""The report: one self-contained page about a fit, with the pictures of ``intensor.plots``."""
 
 from intensor.report.page import render
 

@@ -10,53 +10,55 @@ import numpy as np
 
 from intensor._arrays import AnyArray, IndexArray
 from intensor.fitting.record import Fit
-from intensor.report.numbers import count, number, percent, signed
-from intensor.report.series import scale_words
-from intensor.report.tables import label_html, table
+from intensor.plots.text import count, number, percent, signed
+from intensor.report.markup import label_html, table
+from intensor.report.summary import fitted_name
 
-__all__ = ["boxes_table", "describe", "effects_table"]
+__all__ = ["boxes_table", "describe_labels", "effects_table"]
 
-MOST_BOXES = 12
-AT_ONCE = 6
-"""Labels that are shown without opening the full list."""
-FULL_LISTS = 80_000
-"""Characters that all full lists together may take."""
-FEW_MISSING = 3
-"""A box that leaves out no more labels of a mode is told by those."""
+MAX_BOXES = 12
+"""Most boxes in the table."""
+MAX_SHOWN = 6
+"""Most labels, or runs of labels, that are shown before the full list is opened."""
+MAX_LIST_CHARACTERS = 80_000
+"""Most characters of all full lists together, which bounds the size of the page."""
+MAX_LEFT_OUT = 3
+"""Most labels of a mode that a box may leave out to be described by these."""
 
 
-def describe(indices: IndexArray, labels: AnyArray, *, room: int = FULL_LISTS) -> str:
-    """Return the labels of some indices as HTML, the full list folded away when it is long.
+def describe_labels(
+    indices: IndexArray, labels: AnyArray, *, budget: int = MAX_LIST_CHARACTERS
+) -> str:
+    """Return the labels of some indices as HTML; a long list is folded.
 
     Parameters
     ----------
     indices
-        Growing indices of one mode.
+        Indices of one mode, in increasing order.
     labels
-        The labels of all its indices.
-    room
-        Characters that the full list may take.
+        The labels of all indices of the mode.
+    budget
+        Most characters of the full list; without it, only the first labels are shown.
     """
     if indices.size == labels.size:
         return f'<span class="muted">all {count(labels.size)}</span>'
-    left_out = labels.size - indices.size
-    if left_out <= FEW_MISSING and indices.size > AT_ONCE:
-        missing = np.setdiff1d(np.arange(labels.size), indices)
-        told = ", ".join(label_html(labels[place]) for place in missing.tolist())
-        return f'<span class="muted">all but</span> {told}'
+    if labels.size - indices.size <= MAX_LEFT_OUT and indices.size > MAX_SHOWN:
+        left_out = np.setdiff1d(np.arange(labels.size), indices)
+        names = ", ".join(label_html(labels[index]) for index in left_out.tolist())
+        return f'<span class="muted">all but</span> {names}'
     runs = _runs(indices, labels)
-    first = list(islice(runs, AT_ONCE + 1))
-    names = [_run(labels, run) for run in first]
-    if len(names) <= AT_ONCE:
-        return ", ".join(names)
-    more = indices.size - sum(last - start + 1 for start, last in first[:AT_ONCE])
-    summary = f'{", ".join(names[:AT_ONCE])} <span class="muted">and {count(more)} more</span>'
+    first = list(islice(runs, MAX_SHOWN + 1))
+    parts = [_run_html(labels, run) for run in first]
+    if len(parts) <= MAX_SHOWN:
+        return ", ".join(parts)
+    more = indices.size - sum(last - start + 1 for start, last in first[:MAX_SHOWN])
+    summary = f'{", ".join(parts[:MAX_SHOWN])} <span class="muted">and {count(more)} more</span>'
     for run in runs:
-        names.append(_run(labels, run))
-        room -= len(names[-1])
-        if room < 0:
+        parts.append(_run_html(labels, run))
+        budget -= len(parts[-1])
+        if budget < 0:
             return summary
-    return f"<details><summary>{summary}</summary>{', '.join(names)}</details>"
+    return f"<details><summary>{summary}</summary>{', '.join(parts)}</details>"
 
 
 def boxes_table(fit: Fit) -> str:
@@ -65,12 +67,12 @@ def boxes_table(fit: Fit) -> str:
     if not len(model):
         return "<p>The model has no box: what is left after the baseline, if any, is 0.</p>"
     largest = float(np.abs(model.weights).max())
-    rows, room = [], FULL_LISTS
-    for box in islice(model, MOST_BOXES):
+    rows, budget = [], MAX_LIST_CHARACTERS
+    for box in islice(model, MAX_BOXES):
         cells = []
         for indices, known in zip(box.indices, labels.indices, strict=True):
-            cells.append(describe(indices, known, room=room))
-            room -= len(cells[-1]) if cells[-1].startswith("<details>") else 0
+            cells.append(describe_labels(indices, known, budget=budget))
+            budget -= len(cells[-1]) if cells[-1].startswith("<details>") else 0
         share = math.prod(
             indices.size / length for indices, length in zip(box.indices, fit.shape, strict=True)
         )
@@ -79,19 +81,19 @@ def boxes_table(fit: Fit) -> str:
         width = f"width:{100.0 * abs(box.weight) / largest:.0f}%"
         bar = f'<span class="bar {kind}" style="{width}"></span>'
         rows.append((weight + bar, *cells, percent(share)))
-    shown = min(MOST_BOXES, len(model))
+    shown = min(MAX_BOXES, len(model))
     which = "all boxes" if shown == len(model) else f"the {shown} heaviest of {count(len(model))}"
     carried = float(np.abs(model.weights[:shown]).sum() / np.abs(model.weights).sum())
     return (
         f"<p>A box adds its weight to every cell whose labels it covers in all modes; the boxes "
-        f"over a cell add up to its {label_html(scale_words(fit))}. Below: {which}, with "
+        f"over a cell add up to its {label_html(fitted_name(fit))}. Below: {which}, with "
         f"{percent(carried)} of the weight.</p>"
         + table("Heaviest boxes", ("weight", *labels.modes, "share of cells"), rows)
     )
 
 
 def effects_table(fit: Fit) -> str:
-    """Return the ends of the baseline's effects per mode; nothing without a baseline."""
+    """Return the lowest and highest effect of the baseline per mode, if there is a baseline."""
     baseline = fit.predictor.baseline
     if baseline is None:
         return ""
@@ -99,9 +101,9 @@ def effects_table(fit: Fit) -> str:
     for mode, known in zip(fit.labels.modes, fit.labels.indices, strict=True):
         effects = baseline.effects[start : start + known.size]
         start += known.size
-        low, high = int(np.argmin(effects)), int(np.argmax(effects))
-        ends = (f"{label_html(known[end])} ({signed(effects[end])})" for end in (low, high))
-        rows.append((label_html(mode), *ends))
+        extremes = (int(np.argmin(effects)), int(np.argmax(effects)))
+        cells = (f"{label_html(known[index])} ({signed(effects[index])})" for index in extremes)
+        rows.append((label_html(mode), *cells))
     return (
         f"<h3>Baseline</h3><p>Every cell begins at the mean, {number(baseline.mean)}, plus one "
         f"effect per label; the boxes, which may be negative, correct what that leaves.</p>"
@@ -110,9 +112,9 @@ def effects_table(fit: Fit) -> str:
 
 
 def _runs(indices: IndexArray, labels: AnyArray) -> Iterator[tuple[int, int]]:
-    """Yield first and last index of every stretch of three or more whole numbers in a row.
+    """Yield the first and last index of every run of three or more consecutive integer labels.
 
-    All other indices are stretches of their own.
+    Every other index is a run of its own.
     """
     starts = np.arange(indices.size)
     if labels.dtype.kind in "iu":
@@ -122,10 +124,10 @@ def _runs(indices: IndexArray, labels: AnyArray) -> Iterator[tuple[int, int]]:
         if end - start >= 3:
             yield int(indices[start]), int(indices[end - 1])
         else:
-            yield from ((place, place) for place in indices[start:end].tolist())
+            yield from ((index, index) for index in indices[start:end].tolist())
 
 
-def _run(labels: AnyArray, run: tuple[int, int]) -> str:
+def _run_html(labels: AnyArray, run: tuple[int, int]) -> str:
     start, last = run
     if start == last:
         return label_html(labels[start])

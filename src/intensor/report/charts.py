@@ -1,135 +1,235 @@
-"""The charts of the report, each one inline SVG."""
+"""The charts of the report: pictures of ``intensor.plots``, embedded as inline SVG.
+
+A chart is drawn in fixed colours, which then become variables of the page's style, so that it
+follows the light, dark and print colours of the page. Text stays text.
+"""
 
 from __future__ import annotations
 
-import math
+import contextlib
+import io
+import re
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 import numpy as np
 
-from intensor._arrays import FloatArray
-from intensor.fitting.record import Validation
-from intensor.report.axis import Axis, make_axis, wants_log
-from intensor.report.canvas import Canvas
-from intensor.report.numbers import number
-from intensor.report.series import Convergence, scale_name, square_range
-from intensor.report.text import clean, shorten
+from intensor.fitting.record import Fit, Validation
+from intensor.plots.accuracy import draw_error_counts, draw_scatter
+from intensor.plots.curves import convergence, convergence_series, radius_path, scale_name
+from intensor.plots.drawing import BLUE, GREY, ORANGE, OTHERS, new_figure, plain_label
+from intensor.plots.text import clean, number, shorten
+from intensor.report.summary import Comparison
 
-__all__ = ["convergence_chart", "path_chart", "residual_chart", "scatter_chart"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-MOST_DOTS = 300
-"""Observations that are drawn one by one; more are counted in cells."""
-CELLS_ACROSS = 40
-LEVELS = 6
-"""Shades of the cells."""
-BARS = 31
-NAME = 24
-"""Longest name of the values inside an axis name."""
+__all__ = ["MAX_POINTS", "convergence_chart", "error_chart", "path_chart", "scatter_chart"]
+
+MAX_POINTS = 300
+"""Most observations that are drawn as points; more are counted in hexagons."""
+N_HEXAGONS = 28
+"""Number of hexagons across a chart; it bounds the size of the page."""
+SHADES = (0.2, 0.35, 0.5, 0.66, 0.83, 1.0)
+"""Opacities of the hexagons, from few observations to many."""
+MAX_NAME = 18
+"""Longest name of the values, in characters, in the name of an axis."""
+SIZE = (5.0, 3.6)
+"""Width and height of a chart in inches of 72 units; text of 10 units stays legible on a phone."""
+INK, WHITE, LINE = "#1b2430", "#ffffff", "#cccccc"
+VARIABLES = {
+    BLUE.lower(): "blue",
+    ORANGE.lower(): "orange",
+    GREY: "soft",
+    INK: "ink",
+    WHITE: "card",
+    LINE: "line",
+    OTHERS[0].lower(): "green",
+    OTHERS[4]: "ink",
+}
+"""Variables of the page's style that replace the colours of the pictures."""
+SETTINGS: dict[Any, str] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "intensor",
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": INK,
+    "grid.color": GREY,
+    "legend.edgecolor": LINE,
+    "legend.facecolor": WHITE,
+    "text.color": INK,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+}
+"""Settings of matplotlib for the charts, on top of its defaults."""
+DRAWING = threading.Lock()
+"""Held while a chart is drawn, since matplotlib's settings belong to all threads."""
 
 
-def convergence_chart(series: Convergence) -> str:
+def convergence_chart(fit: Fit) -> str:
     """Draw objective, proven bound and the gap between them against time."""
-    x = make_axis(series.times.tolist(), zero=True)
-    shown = [*series.objective.tolist(), *series.bound.tolist()]
-    y = make_axis(shown, log=series.log, zero=not series.log)
-    suffix = ", log scale" if series.log else ""
-    canvas = Canvas(x, y, x_name=series.unit, y_name=f"mean squared error{suffix}")
-    times, objective = series.times.tolist(), series.objective.tolist()
-    bound = series.bound.tolist()
-    canvas.area(times, bound, objective, "gap")
-    canvas.line(times, bound, "bound", stairs=True)
-    canvas.line(times, objective, "objective", stairs=True)
-    canvas.dot(times[-1], bound[-1], "bound", tip=f"bound {number(bound[-1])}")
-    canvas.dot(times[-1], objective[-1], "objective", tip=f"objective {number(objective[-1])}")
-    return canvas.finish(
-        f"Objective falls from {number(objective[0])} to {number(objective[-1])}; the proven "
-        f"bound rises from {number(bound[0])} to {number(bound[-1])}"
+    series = convergence_series(fit.result)
+    (first, last), (low, high) = series.objective[[0, -1]], series.bound[[0, -1]]
+
+    def draw(ax: Axes) -> None:
+        convergence(fit, ax=ax).set_title("")
+
+    return _embed(
+        draw,
+        "convergence",
+        f"Objective falls from {number(first)} to {number(last)}; the proven bound rises from "
+        f"{number(low)} to {number(high)}",
     )
 
 
-def path_chart(validation: Validation) -> str:
+def path_chart(fit: Fit, validation: Validation) -> str:
     """Draw the error on held-out cells against the radius, one line per scale."""
-    paths = validation.paths
-    errors = [error for path in paths for error in path.errors.tolist()]
-    radii = [radius for path in paths for radius in path.radii.tolist()]
-    log = wants_log(errors)
-    suffix = ", log scale" if log else ""
-    canvas = Canvas(
-        make_axis(radii, log=True),
-        make_axis(errors, log=log),
-        x_name="radius, log scale",
-        y_name=f"held-out {validation.metric}{suffix}",
-    )
-    order = [place for place in range(len(paths)) if place != validation.chosen]
-    for place in [*order, validation.chosen]:  # the chosen one last, on top
-        path = paths[place]
-        kind = "objective" if place == validation.chosen else "other"
-        if len(path) > 1:
-            canvas.line(path.radii.tolist(), path.errors.tolist(), kind)
-        for radius, error, boxes in zip(path.radii, path.errors, path.boxes, strict=True):
-            tip = (
-                f"{scale_name(path)}: radius {number(radius)}, {validation.metric} "
-                f"{number(error)}, {number(boxes)} boxes"
-            )
-            canvas.dot(float(radius), float(error), kind, tip=tip)
+    tips = {
+        f"path{index}": [
+            f"{scale_name(path)}: radius {number(radius)}, {validation.metric} {number(error)}, "
+            f"{number(boxes)} boxes"
+            for radius, error, boxes in zip(path.radii, path.errors, path.boxes, strict=True)
+        ]
+        for index, path in enumerate(validation.paths)
+    }
+
+    def draw(ax: Axes) -> None:
+        lines = radius_path(fit, ax=ax).get_lines()
+        for name, line in zip(tips, lines, strict=False):
+            line.set_gid(name)
+        ax.set_ylabel(f"held-out {plain_label(validation.metric)}")
+
     best = validation.path
-    canvas.dot(best.radius, best.error, "chosen", radius=7.0)
-    return canvas.finish(
+    return _embed(
+        draw,
+        "radius",
         f"Held-out {validation.metric} is least, {number(best.error)}, at radius "
-        f"{number(best.radius)}"
+        f"{number(best.radius)}",
+        tips=tips,
     )
 
 
-def scatter_chart(values: FloatArray, predicted: FloatArray, *, name: str) -> str:
-    """Draw predicted against observed values: dots when they are few, shaded cells when many."""
-    low, high = square_range(values, predicted)
-    axis = make_axis([low, high], zero=low >= 0.0 and low <= 0.3 * high)
-    word = shorten(clean(name), most=NAME)
-    canvas = Canvas(axis, axis, x_name=f"observed {word}", y_name=f"predicted {word}")
-    if values.size <= MOST_DOTS:
-        canvas.rule((axis.low, axis.low), (axis.high, axis.high), "diagonal")
-        for observed, fitted in zip(values.tolist(), predicted.tolist(), strict=True):
-            canvas.dot(observed, fitted, "faint", radius=2.5)
-    else:
-        _shade(canvas, axis, values, predicted)
-        canvas.rule((axis.low, axis.low), (axis.high, axis.high), "diagonal")
-    return canvas.finish(f"Predicted against observed {word}, {values.size} observations")
+def scatter_chart(comparison: Comparison, *, value: str) -> str:
+    """Draw predicted against observed values, as points or, if there are many, as hexagons."""
 
+    def draw(ax: Axes) -> None:
+        from matplotlib.colors import ListedColormap, to_rgba  # noqa: PLC0415
 
-def _shade(canvas: Canvas, axis: Axis, values: FloatArray, predicted: FloatArray) -> None:
-    """Count observations in cells and fill those of each shade."""
-    edges = np.linspace(axis.low, axis.high, CELLS_ACROSS + 1)
-    counts, _, _ = np.histogram2d(values, predicted, bins=[edges, edges])
-    most = max(float(counts.max()), 2.0)
-    steps = np.ceil(LEVELS * np.log1p(counts) / math.log1p(most)).astype(int)
-    for level in range(1, LEVELS + 1):
-        places = np.argwhere(np.minimum(steps, LEVELS) == level).tolist()
-        canvas.cells(
-            ((edges[i], edges[j], edges[i + 1], edges[j + 1]) for i, j in places),
-            f"level{level}",
+        hexagons = draw_scatter(
+            ax,
+            comparison.values,
+            comparison.predicted,
+            value=plain_label(value, most=MAX_NAME),
+            max_points=MAX_POINTS,
+            n_hexagons=N_HEXAGONS,
+            colours=ListedColormap([to_rgba(BLUE, shade) for shade in SHADES]),
         )
+        if hexagons is not None:
+            hexagons.set_linewidth(0.0)
+
+    title = f"Predicted against observed {shorten(clean(value), most=MAX_NAME)}"
+    return _embed(draw, "scatter", f"{title}, {comparison.values.size} observations")
 
 
-def residual_chart(residuals: FloatArray, *, name: str) -> str:
+def error_chart(comparison: Comparison, *, value: str) -> str:
     """Draw how often errors of each size occur."""
-    # Long tails would press the bulk into one bar; the bars at the ends take them in.
-    reach = float(np.quantile(np.abs(residuals), 0.995)) or float(np.abs(residuals).max())
-    reach = reach or 0.5
-    edges = np.linspace(-reach, reach, BARS + 1)
-    counts, _ = np.histogram(np.clip(residuals, -reach, reach), bins=edges)
-    canvas = Canvas(
-        Axis(low=-reach * 1.03, high=reach * 1.03),
-        make_axis(counts.tolist(), zero=True),
-        x_name=f"predicted minus observed {shorten(clean(name), most=NAME)}",
-        y_name="observations",
+    errors = comparison.residuals
+    return _embed(
+        lambda ax: draw_error_counts(ax, errors, value=plain_label(value, most=MAX_NAME)),
+        "errors",
+        f"Errors of {errors.size} observations, median {number(float(np.median(errors)))}",
     )
-    canvas.cells(
-        ((edges[i], 0.0, edges[i + 1], float(some)) for i, some in enumerate(counts) if some),
-        "bars",
-    )
-    canvas.rule((0.0, 0.0), (0.0, float(counts.max()) * 1.05), "diagonal")
-    beyond = int((np.abs(residuals) > reach).sum())
-    tail = f"; {beyond} lie beyond {number(reach)} and are counted in the outermost bars"
-    return canvas.finish(
-        f"Errors of {residuals.size} observations, median {number(float(np.median(residuals)))}"
-        + (tail if beyond else "")
-    )
+
+
+def _embed(
+    draw: Callable[[Axes], object],
+    key: str,
+    title: str,
+    *,
+    tips: Mapping[str, Sequence[str]] | None = None,
+) -> str:
+    """Return a drawing as inline SVG.
+
+    Parameters
+    ----------
+    draw
+        Draws on the axes that it is given.
+    key
+        Prefix of all ids of the chart, which makes them unique on the page.
+    title
+        Sentence that a screen reader reads out.
+    tips
+        Texts that appear when a point of a line is pointed at, by the ``gid`` of the line.
+    """
+    with _report_settings():
+        figure = new_figure(SIZE)
+        ax = figure.subplots()
+        draw(ax)
+        ax.spines[["top", "right"]].set_visible(False)
+        text = io.StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    root = ElementTree.fromstring(text.getvalue())
+    for gid, texts in (tips or {}).items():
+        points = root.findall(f".//*[@id='{gid}']//{{*}}use")
+        if len(points) == len(texts):  # points that cannot be drawn are left out
+            for point, tip in zip(points, texts, strict=True):
+                ElementTree.SubElement(point, "title").text = clean(tip)
+    _simplify(root, key)
+    name = clean(title)
+    root.attrib = {"viewBox": root.attrib["viewBox"], "role": "img", "aria-label": name}
+    heading = ElementTree.Element("title")
+    heading.text = name
+    root.insert(0, heading)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+@contextlib.contextmanager
+def _report_settings() -> Iterator[None]:
+    """Draw with matplotlib's defaults and ours, whatever the user has set."""
+    import matplotlib  # noqa: PLC0415
+
+    with DRAWING, matplotlib.rc_context(), warnings.catch_warnings():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(SETTINGS)
+        # The browser has fonts for characters that matplotlib's font lacks.
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
+        yield
+
+
+def _simplify(root: ElementTree.Element, key: str) -> None:
+    """Keep what a page needs: no namespaces, metadata, styles, fonts or ids of groups."""
+    for parent in root.iter():
+        for child in list(parent):
+            if child.tag.endswith(("}metadata", "}style")):
+                parent.remove(child)
+    for element in root.iter():
+        element.tag = _local(element.tag)
+        if not (element.text or "").strip():
+            element.text = None
+        element.tail = None
+        attributes = {}
+        for name, value in element.attrib.items():
+            attributes[_local(name)] = _simplify_attribute(_local(name), value, key)
+        if element.tag == "g":
+            attributes.pop("id", None)
+        element.attrib = attributes
+
+
+def _local(name: str) -> str:
+    return name.rpartition("}")[2]
+
+
+def _simplify_attribute(name: str, value: str, key: str) -> str:
+    """Return an attribute with an id of this chart, or with short numbers, font and colours."""
+    if name in ("href", "id", "clip-path"):
+        return re.sub(r"^(url\(#|#|)", rf"\g<1>{key}-", value)
+    value = re.sub(r"-?\d+\.\d{3,}", lambda match: f"{float(match[0]):.2f}", value)
+    if name != "style":
+        return value
+    value = re.sub(r"font: ([\d.]+px)[^;]*", r"font-size: \1", value)
+    value = re.sub(r"font-family: [^;]*(; |$)", "", value)
+    for colour, variable in VARIABLES.items():
+        value = value.replace(colour, f"var(--{variable})")
+    return value

@@ -1,13 +1,15 @@
-"""The page itself: sections in order, in one file that needs nothing else."""
+"""The page: all sections in order, in one file that needs nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.resources import files
 from typing import Any
 
 from intensor._verify import Verification
 from intensor.fitting.record import Fit
-from intensor.report.opening import cards, headline, status_notice
+from intensor.report.markup import escape
+from intensor.report.overview import headline, key_figures, status_notice
 from intensor.report.sections import (
     boxes_section,
     certificate_section,
@@ -16,9 +18,7 @@ from intensor.report.sections import (
     radius_section,
     settings_section,
 )
-from intensor.report.style import STYLE
-from intensor.report.summary import summarise
-from intensor.report.text import escape
+from intensor.report.summary import compare, summarise
 
 __all__ = ["render"]
 
@@ -26,8 +26,9 @@ POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
     "form-action 'none'"
 )
-"""Nothing may be fetched, run or sent, whatever a label says."""
-LONGEST_TITLE = 120
+"""Policy that forbids the page to fetch, run or send anything, whatever a label holds."""
+MAX_TITLE = 120
+"""Longest title of a page, in characters."""
 
 
 def render(
@@ -47,31 +48,33 @@ def render(
     fit
         The fit.
     coords, values, sample_weight
-        Observations to hold it against, usually those it was fitted to: a table with labels,
+        Observations to compare it with, usually those it was fitted to: a table with labels,
         or arrays with positions, as in ``Fit.verify``.
     verification
-        What ``fit.verify`` found, to be listed.
+        What ``fit.verify`` returned, to be listed.
     held_out
-        Further figures for the summary, by name: errors on cells that the fit has not seen.
+        Further key figures, by name: errors on cells that the fit has not seen.
     title
-        Of the page; by default what was fitted.
+        Title of the page; by default it names the values and the modes.
 
     Returns
     -------
     str
         HTML without scripts, links or anything to fetch. All labels are escaped.
     """
-    summary = summarise(fit, coords, values, sample_weight=sample_weight)
+    comparison = compare(fit, coords, values, sample_weight=sample_weight)
+    summary = summarise(fit)
     if title is None:
         title = f"{fit.labels.value} by {', '.join(fit.labels.modes)}"
-    heading = escape(title, most=LONGEST_TITLE)
+    style = (files("intensor.report") / "style.css").read_text(encoding="utf-8")
+    heading = escape(title, most=MAX_TITLE)
     sections = (
-        certificate_section(fit, summary, verification),
+        certificate_section(summary, comparison, verification),
         convergence_section(fit),
         radius_section(fit),
         boxes_section(fit),
-        quality_section(fit, summary),
-        settings_section(fit),
+        quality_section(fit, comparison),
+        settings_section(fit, summary),
     )
     body = "\n".join(f"<section>{section}</section>" for section in sections)
     return (
@@ -80,9 +83,10 @@ def render(
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta name="color-scheme" content="light dark">\n'
         f'<link rel="icon" href="data:,">\n<title>{heading}</title>\n'
-        f"<style>{STYLE}</style>\n</head>\n<body>\n<main>\n<header><h1>{heading}</h1>"
-        f"{headline(fit, summary)}</header>\n{status_notice(fit, summary, verification)}\n"
-        f"{cards(fit, summary, held_out)}\n{body}\n"
+        f"<style>{style}</style>\n</head>\n<body>\n<main>\n<header><h1>{heading}</h1>"
+        f"{headline(fit, summary, comparison)}</header>\n"
+        f"{status_notice(fit, summary, comparison, verification)}\n"
+        f"{key_figures(fit, summary, comparison, held_out)}\n{body}\n"
         f"<footer>Made by intensor. This page holds all it shows and fetches nothing.</footer>\n"
         f"</main>\n</body>\n</html>\n"
     )

@@ -1,4 +1,4 @@
-"""The sections of the report, each a function from a fit and its figures to HTML."""
+"""The sections of the report: functions that turn a fit and its figures into HTML."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ import numpy as np
 
 from intensor._verify import Verification
 from intensor.fitting.record import Fit, Validation
+from intensor.plots.curves import convergence_series, scale_name
+from intensor.plots.text import count, number, percent, seconds, signed
 from intensor.report.boxes import boxes_table, effects_table
-from intensor.report.charts import convergence_chart, path_chart, residual_chart, scatter_chart
-from intensor.report.numbers import count, number, percent, seconds, signed
-from intensor.report.opening import gap, relative_gap
-from intensor.report.series import convergence_series, scale_name
-from intensor.report.summary import Summary
-from intensor.report.tables import label_html, table
-from intensor.report.text import escape
+from intensor.report.charts import (
+    MAX_POINTS,
+    convergence_chart,
+    error_chart,
+    path_chart,
+    scatter_chart,
+)
+from intensor.report.markup import escape, figure, label_html, table
+from intensor.report.summary import Comparison, FitSummary
 
 __all__ = [
     "boxes_section",
@@ -27,8 +31,8 @@ __all__ = [
     "settings_section",
 ]
 
-WORST = 10
-TIMES = " \N{MULTIPLICATION SIGN} "
+N_WORST = 10
+"""Number of observations in the table of the worst fitted ones."""
 MARKS: dict[bool | None, tuple[str, str]] = {
     True: ("pass", "✓ pass"),
     False: ("fail", "✗ fail"),
@@ -43,36 +47,39 @@ MEANING = (
 )
 
 
-def certificate_section(fit: Fit, summary: Summary, verification: Verification | None) -> str:
+def certificate_section(
+    summary: FitSummary, comparison: Comparison, verification: Verification | None
+) -> str:
     """Return what was proven, what was checked again, and what it means."""
-    of_square = gap(fit) / summary.mean_square if summary.mean_square > 0.0 else 0.0
+    square = comparison.mean_square
+    of_square = summary.proven_gap / square if square > 0.0 else 0.0
     parts = [
         "<h2>Certificate</h2>",
-        f"<p>The bound comes from: {escape(fit.result.bound_source)}. The gap is "
-        f"{percent(relative_gap(fit))} of the objective and {percent(of_square)} of the mean "
-        f"square of the fitted values, {number(summary.mean_square)}.</p>",
+        f"<p>The bound comes from: {escape(summary.bound_source)}. The gap is "
+        f"{percent(summary.proven_share)} of the objective and {percent(of_square)} of the mean "
+        f"square of the fitted values, {number(square)}.</p>",
     ]
     if verification is None:
         parts.append('<p class="muted">The certificate was not recomputed for this page.</p>')
     else:
-        word = "everything passed" if verification.ok else "not everything passed"
+        verdict = "everything passed" if verification.ok else "not everything passed"
         if verification.ok and not verification.complete:
-            word = "nothing failed, and what could not be checked is marked open"
+            verdict = "nothing failed, and what could not be checked is marked open"
         items = "".join(
             f'<li><span class="mark {MARKS[check.passed][0]}">{MARKS[check.passed][1]}</span>'
             f"<span><b>{escape(check.name)}</b>: {escape(check.message, most=400)}</span></li>"
             for check in verification.checks
         )
         parts.append(
-            f"<p>Recomputed from the observations, by other means than the solver's: {word}.</p>"
+            f"<p>Recomputed from the observations, by other means than the solver's: {verdict}.</p>"
             f'<ul class="checks">{items}</ul>'
         )
-    parts.append(f"<h3>What it means, and what not</h3><p>{MEANING}</p>")
+    parts.append(f"<h3>What it means, and what it does not mean</h3><p>{MEANING}</p>")
     return "".join(parts)
 
 
 def convergence_section(fit: Fit) -> str:
-    """Return how objective and bound came together."""
+    """Return how objective and bound approached each other."""
     series = convergence_series(fit.result)
     if not len(series):
         return (
@@ -83,12 +90,12 @@ def convergence_section(fit: Fit) -> str:
     note = " A bound of 0 lies below the logarithmic axis." if below else ""
     if fit.n_solutions > 1:
         note += f" The first of {count(fit.n_solutions)} solutions that were averaged."
-    return (
-        f'<h2>Convergence</h2><div class="figures"><figure>{convergence_chart(series)}'
-        f'<figcaption><span class="key objective"></span>objective, '
-        f'<span class="key bound"></span>proven bound; the shaded gap between them is what is '
-        f"left to prove or to gain.{note}</figcaption></figure></div>"
+    caption = (
+        f"The shaded gap between objective and proven bound is what is left to prove or to gain."
+        f"{note}"
     )
+    chart = figure(convergence_chart(fit), caption)
+    return f'<h2>Convergence</h2><div class="figures">{chart}</div>'
 
 
 def radius_section(fit: Fit) -> str:
@@ -101,16 +108,14 @@ def radius_section(fit: Fit) -> str:
         )
     folds = "once" if validation.folds == 1 else f"in {count(validation.folds)} folds"
     held = count(round(validation.held_out))
-    others = '<span class="key other"></span>others, ' if len(validation.paths) > 1 else ""
+    chart = figure(path_chart(fit, validation), "The ring marks the radius that was taken.")
     return (
         f"<h2>How the radius was chosen</h2><p>{held} observations were held out {folds}; the "
         f"least error ({label_html(validation.metric)}, in the units of the data) was "
         f"{number(validation.path.error)} at radius {number(validation.path.radius)}."
         f"{_mean_alone(validation)} All observations were then fitted with it."
         f"{_averaging(fit, validation)}</p>"
-        f'<div class="figures"><figure>{path_chart(validation)}<figcaption><span class="key '
-        f'objective"></span>{escape(scale_name(validation.path))}, {others}ringed: the radius '
-        f"that was taken.</figcaption></figure></div>{_scales_table(validation)}"
+        f'<div class="figures">{chart}</div>{_scales_table(validation)}'
     )
 
 
@@ -119,51 +124,51 @@ def boxes_section(fit: Fit) -> str:
     return f"<h2>The model</h2>{boxes_table(fit)}{effects_table(fit)}"
 
 
-def quality_section(fit: Fit, summary: Summary) -> str:
+def quality_section(fit: Fit, comparison: Comparison) -> str:
     """Return how predictions and observations compare."""
-    name = fit.labels.value
-    many = summary.values.size > 300
-    shades = " The stronger the colour of a cell, the more observations it holds." if many else ""
+    value = fit.labels.value
+    shades = (
+        " The stronger the colour of a hexagon, the more observations it holds."
+        if comparison.values.size > MAX_POINTS
+        else ""
+    )
+    scatter = figure(
+        scatter_chart(comparison, value=value),
+        f"On the dashed line the prediction is right.{shades}",
+    )
+    errors = figure(error_chart(comparison, value=value), "Errors on the observations.")
     return (
-        f'<h2>Observed and predicted</h2><div class="figures"><figure>'
-        f"{scatter_chart(summary.values, summary.predicted, name=name)}<figcaption>On the dashed "
-        f"line the prediction is right.{shades}</figcaption></figure><figure>"
-        f"{residual_chart(summary.residuals, name=name)}<figcaption>Errors on the observations; "
-        f"the outermost bars take in all that lies beyond.</figcaption></figure></div>"
-        f"{_worst_table(fit, summary)}"
+        f'<h2>Observed and predicted</h2><div class="figures">{scatter}{errors}</div>'
+        f"{_worst_table(fit, comparison)}"
     )
 
 
-def settings_section(fit: Fit) -> str:
-    """Return what the page was made from."""
-    result, predictor = fit.result, fit.predictor
+def settings_section(fit: Fit, summary: FitSummary) -> str:
+    """Return the settings of the fit and the versions of the software."""
+    counters = fit.result.counters
     rows = [
-        ("shape", TIMES.join(map(count, fit.shape))),
-        ("transform", escape(predictor.transform.name)),
-        ("baseline", "none" if predictor.baseline is None else "additive"),
-        ("remainder", "none" if predictor.remainder is None else "kriging"),
+        ("shape", " \N{MULTIPLICATION SIGN} ".join(map(count, summary.shape))),
+        ("transform", escape(summary.transform)),
+        ("baseline", summary.baseline),
+        ("remainder", summary.remainder),
         ("boxes may be negative", "yes" if fit.model.signed else "no"),
-        ("solutions averaged", count(fit.n_solutions)),
-        ("solver version", escape(result.version)),
-        ("bound proven by", escape(result.bound_source)),
-        ("tolerance", number(result.tolerance)),
-        ("iterations", count(result.counters.iterations)),
-        ("alternating minimisations", count(result.counters.altmin_runs)),
-        ("exact oracle calls", count(result.counters.exact_calls)),
-        ("solve time", seconds(result.seconds.solve)),
+        ("solutions averaged", count(summary.n_solutions)),
+        ("solver version", escape(summary.version)),
+        ("bound proven by", escape(summary.bound_source)),
+        ("tolerance", number(summary.tolerance)),
+        ("iterations", count(summary.iterations)),
+        ("alternating minimisations", count(counters.altmin_runs)),
+        ("exact oracle calls", count(counters.exact_calls)),
+        ("solve time", seconds(fit.result.seconds.solve)),
         ("intensor", escape(_version("intensor"))),
         ("NumPy", escape(np.__version__)),
         ("Python", escape(platform.python_version())),
     ]
-    body = "".join(f'<tr><th scope="row">{name}</th><td>{value}</td></tr>' for name, value in rows)
-    return (
-        f'<h2>Settings and versions</h2><div class="scroll" tabindex="0" role="region" '
-        f'aria-label="Settings"><table><tbody>{body}</tbody></table></div>'
-    )
+    return "<h2>Settings and versions</h2>" + table("Settings", (), rows)
 
 
 def _mean_alone(validation: Validation) -> str:
-    """Compare with the plain mean of all other observations."""
+    """Return a comparison with the plain mean of all other observations, if it is known."""
     if validation.error_of_mean is None:
         return ""
     found = (
@@ -174,6 +179,7 @@ def _mean_alone(validation: Validation) -> str:
 
 
 def _averaging(fit: Fit, validation: Validation) -> str:
+    """Return how much the average of several solutions gained, if there are several."""
     single, averaged = validation.single, validation.averaged
     if single is None or averaged is None:
         return ""
@@ -193,23 +199,23 @@ def _scales_table(validation: Validation) -> str:
             number(path.radius),
             number(float(path.boxes[path.best])),
             count(len(path)),
-            "✓ taken" if place == validation.chosen else "no",
+            "✓ taken" if index == validation.chosen else "no",
         )
-        for place, path in enumerate(validation.paths)
+        for index, path in enumerate(validation.paths)
     ]
     heads = ("scale", "held-out error", "radius", "boxes", "radii tried", "taken")
     return table("Scales that were tried", heads, rows, marked=validation.chosen)
 
 
-def _worst_table(fit: Fit, summary: Summary) -> str:
+def _worst_table(fit: Fit, comparison: Comparison) -> str:
     labels = fit.labels
     rows = []
-    for row in summary.worst(WORST).tolist():
-        observed, fitted = float(summary.values[row]), float(summary.predicted[row])
-        cell = summary.coords[row].tolist()
-        names = (known[place] for known, place in zip(labels.indices, cell, strict=True))
-        error = signed(fitted - observed)
-        rows.append((error, number(observed), number(fitted), *map(label_html, names)))
+    for row in comparison.worst(N_WORST).tolist():
+        observed, predicted = float(comparison.values[row]), float(comparison.predicted[row])
+        cell = comparison.coords[row].tolist()
+        names = (known[index] for known, index in zip(labels.indices, cell, strict=True))
+        error = signed(predicted - observed)
+        rows.append((error, number(observed), number(predicted), *map(label_html, names)))
     heads = ("error", "observed", "predicted", *labels.modes)
     return "<h3>Worst fitted observations</h3>" + table("Worst fitted observations", heads, rows)
 

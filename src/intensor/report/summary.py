@@ -1,44 +1,170 @@
-"""The figures of a report: a fit held against observations."""
+"""The figures of a fit, computed once for the report, the commands and their JSON."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from intensor._arrays import FloatArray, IndexArray
-from intensor.data.named import observed_cells
+from intensor._arrays import FloatArray, IndexArray, Shape
+from intensor.data.lookup import observed_cells
 from intensor.data.observations import cell_numbers
-from intensor.fitting.metrics import measure
-from intensor.fitting.record import Fit
+from intensor.fitting.record import Fit, Validation
+from intensor.fitting.scoring import MAE, RMSE
 
-__all__ = ["Summary", "summarise"]
+__all__ = ["Comparison", "FitSummary", "compare", "errors_of", "fitted_name", "summarise"]
 
-SAME = 1e-6
-"""Relative difference of two objectives that can be put down to rounding."""
+SAME_OBJECTIVE = 1e-6
+"""Relative difference between two objectives that may be due to rounding alone."""
+
+PATH_FIGURES = (
+    "transform",
+    "baseline",
+    "sampled",
+    "radii",
+    "errors",
+    "kriged",
+    "objectives",
+    "boxes",
+    "seconds",
+)
+"""Attributes of a path of radii that are part of the JSON output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Summary:
-    """How well a fit describes observations, in the units of the data unless said otherwise.
+class FitSummary:
+    """What a fit says about itself; the names and their order are those of the JSON output."""
+
+    status: str
+    message: str
+    objective: float
+    bound: float
+    gap: float
+    relative_gap: float
+    """Gap as a share of the objective, 0 if the objective is 0."""
+    tolerance: float
+    bound_source: str
+    radius: float
+    transform: str
+    baseline: str
+    remainder: str
+    boxes: int
+    n_solutions: int
+    n: int
+    shape: Shape
+    cells: int
+    """Number of cells of the tensor, observed or not."""
+    modes: tuple[str, ...]
+    value: str
+    version: int | str
+    iterations: int
+    solve_seconds: float
+    validation: dict[str, Any] | None
+
+    @property
+    def proven_gap(self) -> float:
+        """The gap, or 0 when rounding has left a negative one."""
+        return max(self.gap, 0.0)
+
+    @property
+    def proven_share(self) -> float:
+        """The gap as a share of the objective, or 0 when rounding has left a negative one."""
+        return max(self.relative_gap, 0.0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures by name, in order."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+
+def summarise(fit: Fit) -> FitSummary:
+    """Return everything that a fit says about itself."""
+    result, predictor = fit.result, fit.predictor
+    return FitSummary(
+        status=fit.status.name,
+        message=fit.status.sentence,
+        objective=fit.objective,
+        bound=fit.bound,
+        gap=fit.gap,
+        relative_gap=fit.gap / fit.objective if fit.objective > 0.0 else 0.0,
+        tolerance=result.tolerance,
+        bound_source=result.bound_source,
+        radius=fit.radius,
+        transform=predictor.transform.name,
+        baseline="none" if predictor.baseline is None else "additive",
+        remainder="none" if predictor.remainder is None else "kriging",
+        boxes=len(fit.model),
+        n_solutions=fit.n_solutions,
+        n=fit.n,
+        shape=fit.shape,
+        cells=math.prod(fit.shape),
+        modes=fit.labels.modes,
+        value=fit.labels.value,
+        version=result.version,
+        iterations=result.counters.iterations,
+        solve_seconds=result.seconds.total,
+        validation=None if fit.validation is None else _validation_figures(fit.validation),
+    )
+
+
+def _validation_figures(validation: Validation) -> dict[str, Any]:
+    return {
+        "metric": validation.metric,
+        "folds": validation.folds,
+        "held_out": validation.held_out,
+        "error": validation.path.error,
+        "error_of_mean": validation.error_of_mean,
+        "approach": [{"gap": gap, "error": error} for gap, error in validation.approach],
+        "single": validation.single,
+        "averaged": validation.averaged,
+        "chosen": validation.chosen,
+        "paths": [
+            {name: getattr(path, name) for name in PATH_FIGURES} for path in validation.paths
+        ],
+    }
+
+
+def errors_of(
+    fit: Fit, coords: IndexArray, values: FloatArray, weights: FloatArray | None
+) -> dict[str, float]:
+    """Return RMSE and MAE on observations, in the units of the data."""
+    return _errors(values, fit.predict(coords, unseen="mean"), weights)
+
+
+def _errors(
+    values: FloatArray, predicted: FloatArray, weights: FloatArray | None
+) -> dict[str, float]:
+    return {one.name: one.measure(values, predicted, weights) for one in (RMSE, MAE)}
+
+
+def fitted_name(fit: Fit) -> str:
+    """Return a name for the quantity that the boxes add up to, such as "sqrt of price"."""
+    value, transform = fit.labels.value, fit.predictor.transform.name
+    name = value if transform == "none" else f"{transform} of {value}"
+    return name if fit.predictor.baseline is None else f"{name} less the baseline"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Comparison:
+    """A fit compared with observations, in the units of the data unless stated otherwise.
 
     Attributes
     ----------
     coords, values, predicted
-        The observations with a weight above 0, and what the fit says of them.
+        The observations with a weight above 0, and the predictions of the fit for them.
     weighted
         Whether some observations count more than others.
     rmse, mae
         Errors over the observations.
     explained
-        Share of the variance of the values that the predictions explain; None when there is
-        none to explain.
-    n_cells, observed
-        Cells of the tensor, and how many of them were observed.
+        Share of the variance of the values that the predictions explain; None when the values
+        do not vary.
+    n_observed
+        Number of distinct cells that were observed.
     mean_square
-        Of what the boxes were fitted to, in the fitted scale.
+        Mean square of what the boxes were fitted to, in the fitted scale.
     objective
         Mean squared error on these observations in the fitted scale.
     """
@@ -50,8 +176,7 @@ class Summary:
     rmse: float
     mae: float
     explained: float | None
-    n_cells: int
-    observed: int
+    n_observed: int
     mean_square: float
     objective: float
 
@@ -60,24 +185,18 @@ class Summary:
         """Predicted minus observed."""
         return self.predicted - self.values
 
-    @property
-    def share(self) -> float:
-        """Share of the cells that were observed."""
-        return self.observed / self.n_cells
-
     def worst(self, most: int) -> IndexArray:
         """Return the rows of the largest errors, the largest first."""
         return np.argsort(-np.abs(self.residuals), kind="stable")[:most].astype(np.int64)
 
     def agrees_with(self, objective: float) -> bool:
-        """Say whether these can be the observations that gave an objective."""
+        """Say whether a fit with this objective may have been fitted to these observations."""
         larger = max(abs(objective), abs(self.objective))
-        return abs(objective - self.objective) <= SAME * larger + 1e-12 * self.mean_square
+        return abs(objective - self.objective) <= SAME_OBJECTIVE * larger + 1e-12 * self.mean_square
 
 
-def summarise(fit: Fit, coords: Any, values: Any = None, *, sample_weight: Any = None) -> Summary:
-    """Predict the observations (see ``Fit.verify``) and measure how far off that is."""
-    shape = fit.shape
+def compare(fit: Fit, coords: Any, values: Any = None, *, sample_weight: Any = None) -> Comparison:
+    """Predict observations, given as in ``Fit.verify``, and measure the errors."""
     cells, numbers, weights = observed_cells(
         coords, values, fit.labels, sample_weight=sample_weight
     )
@@ -86,22 +205,20 @@ def summarise(fit: Fit, coords: Any, values: Any = None, *, sample_weight: Any =
         cells, numbers, weights = cells[kept], numbers[kept], weights[kept]
         weights = None if bool((weights == weights[0]).all()) else weights
     predicted = fit.predict(cells, unseen="mean")
-    spread = float(
-        np.average((numbers - np.average(numbers, weights=weights)) ** 2, weights=weights)
-    )
-    rmse = measure("rmse", numbers, predicted, weights)
+    mean = np.average(numbers, weights=weights)
+    variance = float(np.average((numbers - mean) ** 2, weights=weights))
+    errors = _errors(numbers, predicted, weights)
     targets = fit.predictor.residual_targets(cells, numbers)
     left = fit.model.evaluate(tuple(cells.T)) - targets
-    return Summary(
+    return Comparison(
         coords=cells,
         values=numbers,
         predicted=predicted,
         weighted=weights is not None,
-        rmse=rmse,
-        mae=measure("mae", numbers, predicted, weights),
-        explained=1.0 - rmse**2 / spread if spread > 0.0 else None,
-        n_cells=math.prod(shape),
-        observed=int(cell_numbers(cells, shape).max()) + 1,
+        rmse=errors["rmse"],
+        mae=errors["mae"],
+        explained=1.0 - errors["rmse"] ** 2 / variance if variance > 0.0 else None,
+        n_observed=int(cell_numbers(cells, fit.shape).max()) + 1,
         mean_square=float(np.average(targets**2, weights=weights)),
         objective=float(np.average(left**2, weights=weights)),
     )

@@ -2,7 +2,7 @@
 
 ``njit`` is Numba's decorator with three differences. The time that compiling, loading and storing
 take is counted (``stopwatch``), so that no time limit has to pay for it. The first compilation of
-a process is announced in the log. And whatever happens to the files costs time and nothing else
+a process is announced in the log. And a problem with the files costs time and nothing else
 (``kernel_files``).
 """
 
@@ -17,9 +17,11 @@ from numba.core import event
 from intensor.runtime.kernel_files import FILES, KernelCache, NoCache, notice_level
 from intensor.runtime.stopwatch import COMPILING
 
-__all__ = ["announce_device", "listen", "njit"]
+__all__ = ["REORDERED", "announce_device", "listen", "njit"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+REORDERED = {"reassoc", "contract"}
+"""The ``fastmath`` of kernels whose sums may be reordered, because no bound ever sees them."""
 
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Function], Function]:
@@ -27,7 +29,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Function], Functio
 
     def decorate(function: Function) -> Function:
         kernel: Any = numba.njit(**options)(function)
-        if cache and kernel is not function:  # with NUMBA_DISABLE_JIT it stays what it is
+        if cache and kernel is not function:  # with NUMBA_DISABLE_JIT it is not compiled
             try:
                 kernel._cache = KernelCache(function)
             except (OSError, RuntimeError) as problem:  # there is no folder for it
@@ -64,7 +66,7 @@ def listen(events: Any, kind: str, announce: Callable[[Any], None]) -> None:
 
 
 def announce_device(event: Any) -> None:
-    """Tell of a compilation for a CUDA device, which no file keeps."""
+    """Log a compilation for a CUDA device, which no file keeps."""
     FILES.tell(
         f"compiling for a device at level {notice_level()}",
         "Compiling kernels for the CUDA device, which takes some seconds in every process. It does "

@@ -1,4 +1,4 @@
-"""Solving for the indices that occur alone: the way in, and the way back."""
+"""Solving without the indices that never occur: the way in, and the way back."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from intensor.model.model import Model
 from intensor.problem.reindex import Whole, leave_out
 from intensor.solver.result import Result
 
-__all__ = ["condense", "spread_model", "spread_result"]
+__all__ = ["condense", "expand_model", "expand_result"]
 
 
 def condense(observations: Observations) -> tuple[Observations, Whole | None]:
-    """Return observations without the indices that do not occur, and the tensor they are from.
+    """Return observations without the indices that never occur, and the full tensor.
 
     Examples
     --------
     >>> from intensor.data.observations import observe
-    >>> few, whole = condense(observe([[70, 0], [900, 2]], [1.0, 2.0]))
-    >>> few.shape, whole.shape
+    >>> few, full = condense(observe([[70, 0], [900, 2]], [1.0, 2.0]))
+    >>> few.shape, full.shape
     ((2, 2), (901, 3))
     """
-    coords, whole = leave_out(observations.coords, observations.shape)
-    if whole is None:
+    coords, full = leave_out(observations.coords, observations.shape)
+    if full is None:
         return observations, None
     narrow = tuple(
         column.astype(np.min_scalar_type(length - 1), copy=False)
-        for column, length in zip(coords, whole.condensed, strict=True)
+        for column, length in zip(coords, full.condensed, strict=True)
     )
-    return replace(observations, shape=whole.condensed, coords=narrow), whole
+    return replace(observations, shape=full.condensed, coords=narrow), full
 
 
-def spread_model(model: Model, whole: Whole) -> Model:
-    """Return a model of a part as one of the whole tensor."""
-    return replace(model, vertices=whole.spread_vertices(model.vertices))
+def expand_model(model: Model, full: Whole) -> Model:
+    """Return a model of the condensed tensor as one of the full tensor."""
+    return replace(model, vertices=full.spread_vertices(model.vertices))
 
 
-def spread_result(result: Result, whole: Whole) -> Result:
-    """Return what was found for a part as a result for the whole tensor."""
-    witness = None if result.witness is None else spread_model(result.witness, whole)
-    return replace(result, model=spread_model(result.model, whole), witness=witness)
+def expand_result(result: Result, full: Whole) -> Result:
+    """Return a result for the condensed tensor as one for the full tensor."""
+    witness = None if result.witness is None else expand_model(result.witness, full)
+    return replace(result, model=expand_model(result.model, full), witness=witness)

@@ -1,11 +1,14 @@
-"""What the loop asks of a version: an engine holds an iterate and knows two ways to improve it."""
+"""What the loop needs: an engine holds an iterate and knows two ways to improve it."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from intensor._arrays import FlagArray, FloatArray
+from intensor._arrays import FlagArray, FloatArray, Shape
 from intensor.backends.select import Data
+from intensor.model.model import Model
 from intensor.oracles.base import Oracle
 from intensor.runtime.budget import Budget
 from intensor.solver.settings import Settings
@@ -21,7 +24,7 @@ class Engine(Protocol):
     state: State
 
     def local_gap(self) -> float:
-        """Return what the best exchange of weight among the active vertices gains at first."""
+        """Return the first-order gain of the best exchange of weight among the active vertices."""
         ...
 
     def local_step(self) -> None:
@@ -33,60 +36,79 @@ class Engine(Protocol):
         ...
 
     def recombine(self) -> None:
-        """Recompute the iterate from its weights, which removes what rounding has added up."""
+        """Recompute the iterate from its weights, which removes accumulated rounding."""
         ...
 
     def vertices(self) -> tuple[FlagArray, FloatArray]:
         """Return the (k, sum(shape)) active vertices and their weights, which sum to at most 1."""
         ...
 
+    def start_from(self, model: Model, budget: Budget) -> None:
+        """Begin with the vertices of a model and the best weights for these observations.
+
+        Engines of versions without ``warm_start`` do nothing.
+        """
+        ...
+
     def capture(self) -> Tree:
-        """Return a copy of all that the next steps depend on, but for the cells."""
+        """Return a copy of everything that the next steps depend on, except the cells."""
         ...
 
     def restore(self, saved: Branch) -> None:
-        """Go on from where an engine of the same cells and settings was."""
+        """Go on from where an engine of the same cells and settings stopped."""
         ...
 
     def close(self) -> None:
-        """Let go of threads."""
+        """End the threads."""
         ...
 
     @property
     def n_active(self) -> int:
-        """Vertices with weight."""
+        """Number of vertices with weight."""
         ...
 
     @property
     def altmin_runs(self) -> int:
-        """Descents of the heuristic so far."""
+        """Number of descents of the heuristic so far."""
         ...
 
     @property
     def drops(self) -> int:
-        """Vertices that have left the active set so far."""
+        """Number of vertices that have left the active set so far."""
         ...
 
 
-class Version(Protocol):
-    """A row of the table of versions: makes the engine of a solve."""
+@dataclass(frozen=True, slots=True)
+class Version(ABC):
+    """A version of the solver: it makes the engine of a solve and says what the engine can do.
 
-    @property
-    def aim(self) -> float:
-        """Share of the tolerance at which to stop: below 1, results are well within it."""
-        ...
+    Attributes
+    ----------
+    name
+        The value of the option ``version``; ``find_version`` fills it in.
+    tolerance_share
+        Share of the tolerance at which to stop: below 1, results are well within it.
+    patient
+        Whether the exact oracle may be a solver that can take forever.
+    warm_start
+        Whether engines can begin with the vertices of a model.
+    signed
+        Whether boxes may have negative weights.
+    anywhere
+        Whether cells may stay on a device, in files or on a cluster.
+    """
 
-    @property
-    def patient(self) -> bool:
-        """Whether the exact oracle may be a solver that can take forever."""
-        ...
+    name: int | str = field(default="", kw_only=True)
+    tolerance_share: float = field(default=0.999999, kw_only=True)  # the last bits may be rounding
+    patient: bool = field(default=True, kw_only=True)
+    warm_start: bool = field(default=False, kw_only=True)
+    signed: bool = field(default=False, kw_only=True)
+    anywhere: bool = field(default=False, kw_only=True)
 
-    def engine(
-        self,
-        observations: Data,
-        *,
-        exact: Oracle,
-        settings: Settings,
-    ) -> Engine:
+    @abstractmethod
+    def engine(self, observations: Data, *, exact: Oracle, settings: Settings) -> Engine:
         """Return an engine at its starting point."""
-        ...
+
+    @abstractmethod
+    def bytes_needed(self, n_cells: int, shape: Shape) -> int:
+        """Return the bytes that a solve of ``n_cells`` distinct cells takes."""

@@ -121,7 +121,7 @@ def restore_trace(saved: Branch) -> list[Progress]:
         "active": saved.array("active", "<i8", shape).tolist(),
         **{name: saved.array(name, "<f8", shape).tolist() for name in COLUMNS},
     }
-    rows = zip(*(columns[name] for name in Progress._fields), strict=True)
+    rows = zip(*columns.values(), strict=True)
     return list(itertools.starmap(Progress, rows))
 
 

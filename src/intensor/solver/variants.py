@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from intensor.errors import UnknownVersionError
@@ -12,8 +14,10 @@ from intensor.solver.paper.engine import Blended
 from intensor.solver.paper.rows import DenseRows, SparseRows
 from intensor.solver.paper.steps import AcceleratedDescent, PairwiseStep, SimplexDescent
 
-__all__ = ["VERSIONS", "find_version"]
+__all__ = ["FAST", "VERSIONS", "find_version"]
 
+FAST = Fast(name="fast")
+"""The default version, which fits use to walk up the radii."""
 
 VERSIONS: dict[int | str, Version] = {
     0: Blended(SimplexDescent, DenseRows, PerCell),
@@ -27,14 +31,14 @@ VERSIONS: dict[int | str, Version] = {
     8: Blended(PairwiseStep, DenseRows, PerIndexRemembered),
     9: Blended(PairwiseStep, SparseRows, PerCell),
     10: Blended(PairwiseStep, SparseRows, PerIndexRemembered),
-    "fast": Fast(),
+    "fast": FAST,
 }
 
 
 def find_version(name: int | str) -> Version:
-    """Return a row of the table."""
+    """Return a row of the table with its name, or raise an error that lists the names."""
     plain = isinstance(name, (int, str, np.integer)) and not isinstance(name, bool)
     if not plain or name not in VERSIONS:
         known = ", ".join(repr(known) for known in VERSIONS)
         raise UnknownVersionError(f"version is {name!r}; expected one of {known}")
-    return VERSIONS[name]
+    return replace(VERSIONS[name], name=name if isinstance(name, str) else int(name))

@@ -5,7 +5,6 @@ import types
 
 import pytest
 
-from intensor.backends import select as opening
 from intensor.backends.cuda import device
 from intensor.errors import DeviceError, DeviceMemoryError
 
@@ -42,25 +41,3 @@ def test_too_little_memory_is_said_with_both_figures(monkeypatch):
     device.check_room(2**30, "this")
     with pytest.raises(DeviceMemoryError, match=r"this needs 5.0 GiB.*3.0 GiB are free"):
         device.check_room(5 * 2**30, "this")
-
-
-def broken():
-    raise DeviceError("none here")
-
-
-def test_auto_does_without_and_cuda_does_not(monkeypatch):
-    monkeypatch.setattr(opening, "check_device", broken)
-    monkeypatch.setattr(opening.importlib.util, "find_spec", lambda name: object())
-    assert not opening.wants_device("cpu", 10**9)
-    assert not opening.wants_device("auto", 10**9)
-    with pytest.raises(DeviceError, match="none here"):
-        opening.wants_device("cuda", 10)
-
-
-def test_auto_takes_a_device_for_much_data(monkeypatch):
-    monkeypatch.setattr(opening, "check_device", lambda: None)
-    monkeypatch.setattr(opening.importlib.util, "find_spec", lambda name: object())
-    assert opening.wants_device("auto", opening.WORTH)
-    assert not opening.wants_device("auto", opening.WORTH - 1)
-    monkeypatch.setattr(opening.importlib.util, "find_spec", lambda name: None)
-    assert not opening.wants_device("auto", opening.WORTH)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import intensor
-from intensor import _solve as entry
 from intensor.backends.cuda.observations import observe_on_device
 from intensor.errors import RadiusWarning, SettingError
-from intensor.solver.fast import engine as fast
-from intensor.solver.fast.pricing import Effort
+from intensor.solver.fast.engine import Fast
+from intensor.solver.fast.tuning import Effort, Tuning
+from intensor.solver.variants import VERSIONS
 
 CELLS = np.argwhere(np.ones((3, 3, 2)))
 SOLVES = [
@@ -21,7 +21,8 @@ SOLVES = [
 @pytest.fixture(autouse=True)
 def _lightly(monkeypatch):
     """Look for vertices with a few short descents, on host and device: the simulator is slow."""
-    monkeypatch.setattr(fast, "FEW_CELLS", (Effort(1, 8, 2, 6), Effort(1, 16, 4, 8)))
+    tuning = Tuning(efforts_few_cells=(Effort(1, 8, 2, 6), Effort(1, 16, 4, 8)))
+    monkeypatch.setitem(VERSIONS, "fast", Fast(tuning=tuning))
 
 
 @pytest.mark.parametrize(("shape", "n", "noise", "words"), SOLVES)
@@ -45,7 +46,6 @@ def test_what_is_proven_on_the_device_holds():
 
 
 def test_the_free_bound_is_proven_where_the_cells_are(monkeypatch):
-    monkeypatch.setattr(entry, "SEARCHED", 0)
     data = intensor.planted((3, 3, 2), 30, noise=0.1)
     fetched = []
     monkeypatch.setattr(
@@ -53,7 +53,7 @@ def test_the_free_bound_is_proven_where_the_cells_are(monkeypatch):
     )
     values = data.values + 1.0
     with pytest.warns(RadiusWarning, match="values lie above the radius 0.4"):
-        there = intensor.solve(data.coords, values, radius=0.4, device="cuda")
+        there = intensor.solve(data.coords, values, radius=0.4, device="cuda", exact="off")
     assert not fetched
     assert there.bound_source == "free"
     # All costs are negative at the optimum, the full box: the free bound is the optimum.

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import intensor
+from intensor.backends.select import find_device
 from intensor.data.observations import observe
 from intensor.oracles.base import Goal
-from intensor.oracles.cascade import exact_oracle
+from intensor.oracles.cascade import FreeBoundOracle, find_exact
 from intensor.oracles.exact.enumeration import EnumerationOracle
 from intensor.oracles.trivial import vertex_cost
 from intensor.runtime.budget import Budget
@@ -67,23 +68,26 @@ def test_what_it_can_and_cannot_search():
 
 def test_the_cascade_takes_the_faster_one(monkeypatch):
     cells, _ = full((3, 3, 3))
-    assert type(exact_oracle("enumeration", cells, device="cuda")) is EnumerationOracle
+    assert (
+        type(find_exact("enumeration").oracle(cells, device=find_device("cuda")))
+        is EnumerationOracle
+    )
     monkeypatch.setattr("intensor.oracles.cascade.LEAST_DEVICE_SECONDS", 0.0)
     monkeypatch.setattr("intensor.oracles.exact.plan.LEAST_DEVICE_SECONDS", 0.0)
     monkeypatch.setattr("intensor.oracles.exact.plan.SECONDS_PER_DEVICE_ENTRY", 0.0)
-    there = exact_oracle("enumeration", cells, device="cuda")
+    there = find_exact("enumeration").oracle(cells, device=find_device("cuda"))
     assert type(there) is module.DeviceEnumerationOracle
-    assert type(exact_oracle("enumeration", cells)) is EnumerationOracle
+    assert type(find_exact("enumeration").oracle(cells)) is EnumerationOracle
 
 
 def test_a_solve_asks_for_its_device(monkeypatch):
     asked = []
 
-    def spy(*given, **words):
-        asked.append(words["device"])
-        return exact_oracle(*given, **words)
+    def spy(observations, **options):
+        asked.append(options["device"].name)
+        return FreeBoundOracle(observations)
 
-    monkeypatch.setattr("intensor._solve.exact_oracle", spy)
+    monkeypatch.setattr(type(find_exact("auto")), "oracle", lambda choice, *a, **k: spy(*a, **k))
     data = intensor.planted((3, 3, 3), 20)
     for device in ("cpu", "auto"):
         intensor.solve(data.coords, data.values, radius=1.0, device=device)

@@ -1,6 +1,5 @@
 """The fast version: exact where it can be, honest where it cannot, and the same on any machine."""
 
-import dataclasses
 import functools
 import gc
 import os
@@ -14,11 +13,13 @@ import pytest
 import intensor
 import zoo
 from intensor import Status
-from intensor import _solve as entry
 from intensor.backends.packed_cells import PackedCells
 from intensor.errors import RadiusWarning
-from intensor.runtime import threads
-from intensor.solver.fast import engine as fast
+from intensor.oracles.cascade import ORACLES
+from intensor.oracles.exact.enumeration import EnumerationOracle
+from intensor.solver.fast.engine import Fast
+from intensor.solver.fast.tuning import Effort, Tuning
+from intensor.solver.variants import VERSIONS
 
 
 def fit(coords, values, **options):
@@ -45,11 +46,12 @@ def walk(result):
 
 
 @pytest.fixture
-def large(monkeypatch):
-    """Make a few hundred cells count as large: samples are solved first, cells come in blocks."""
-    monkeypatch.setattr(threads, "BLOCK", 32)
-    monkeypatch.setattr(fast, "LARGE", 256)
-    monkeypatch.setattr(fast, "TELLING", 0)
+def sampling(monkeypatch):
+    """Register a version that solves samples of a few hundred cells; return their sizes."""
+    tuning = Tuning(large_cells=256, sample_cells_per_index=0)
+    monkeypatch.setitem(VERSIONS, "sampling", Fast(tuning=tuning))
+    tuning = Tuning(large_cells=32, sample_cells_per_index=0)
+    monkeypatch.setitem(VERSIONS, "sampling twice", Fast(tuning=tuning))
     samples = []
     sample = PackedCells.sample
 
@@ -62,14 +64,12 @@ def large(monkeypatch):
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])
-@pytest.mark.parametrize(("shape", "n"), [((12, 12, 12), 3000), ((7, 6, 5, 6), 2000)])
-def test_threads_do_not_change_the_result(shape, n, noise, large):
-    data = intensor.planted(shape, n, noise=noise)
-    options = {"tol": 1e-7, "exact": "off", "max_iterations": 60}
-    walks = [walk(solve(data, threads=count, **options)) for count in (1, 2, 2, 3)]
-    assert large
-    assert len(threads.blocks_of(large[0][0])) > 2
-    assert walks[0] == walks[1] == walks[2] == walks[3]
+def test_threads_do_not_change_the_result(noise, sampling):
+    data = intensor.planted((7, 6, 5, 6), 2000, noise=noise)
+    options = {"version": "sampling", "tol": 1e-7, "exact": "off", "max_iterations": 60}
+    walks = [walk(solve(data, threads=count, **options)) for count in (1, 2, 3)]
+    assert sampling
+    assert walks[0] == walks[1] == walks[2]
     assert walks[0] != walk(solve(data, seed=1, **options))
 
 
@@ -79,9 +79,9 @@ def test_a_seed_gives_one_result():
     assert walks[0] == walks[1] != walks[2]
 
 
-def test_no_thread_is_left_behind(large):
+def test_no_thread_is_left_behind():
     before = threading.active_count()
-    data = intensor.planted((12, 12, 12), 3000)
+    data = intensor.planted((10,) * 6, 150_000)
     assert solve(data, threads=2).status is Status.OPTIMAL
     gc.collect()
     deadline = time.perf_counter() + 5.0
@@ -90,9 +90,8 @@ def test_no_thread_is_left_behind(large):
     assert threading.active_count() == before
 
 
-@pytest.mark.parametrize("rep", range(3))
-def test_planted_tensors_come_out_exactly(rep):
-    data = intensor.planted((10,) * 4, 10_000, rep)
+def test_planted_tensors_come_out_exactly():
+    data = intensor.planted((10,) * 4, 10_000)
     result = solve(data, tol=0.0, rtol=1e-12)
     assert result.status is Status.OPTIMAL
     assert result.objective <= 1e-12 * np.mean(data.values**2)
@@ -100,23 +99,20 @@ def test_planted_tensors_come_out_exactly(rep):
     assert intensor.verify(result, data.coords, data.values).ok
 
 
-def test_planted_tensors_come_out_exactly_through_samples_of_samples(large, monkeypatch):
-    monkeypatch.setattr(fast, "LARGE", 32)
+def test_planted_tensors_come_out_exactly_through_samples_of_samples(sampling):
     data = intensor.planted((9, 9, 9), 2500)
-    result = solve(data, tol=0.0, rtol=1e-12, threads=2)
-    assert len(large) >= 2
-    assert all(size < cells for cells, size in large)
+    result = solve(data, version="sampling twice", tol=0.0, rtol=1e-12, threads=2)
+    assert len(sampling) >= 2
+    assert all(size < cells for cells, size in sampling)
     assert result.status is Status.OPTIMAL
     assert intensor.nmse(result.model, data.truth) <= 1e-12
     assert intensor.verify(result, data.coords, data.values).ok
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("rep", range(3))
-@pytest.mark.parametrize(("shape", "n"), [((5, 5, 5), 80), ((6, 6), 60), ((3, 4, 2, 3), 90)])
-def test_small_noisy_tensors_are_certified(shape, n, rep, seed):
-    data, optimum = noisy(shape, n, rep)
-    result = solve(data, tol=1e-9, seed=seed, exact="enumeration")
+@pytest.mark.parametrize(("shape", "n"), [((4, 4, 5), 70), ((6, 6), 60), ((3, 4, 2, 3), 90)])
+def test_small_noisy_tensors_are_certified(shape, n):
+    data, optimum = noisy(shape, n, 0)
+    result = solve(data, tol=1e-9, exact="enumeration")
     assert result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(optimum, abs=1e-8)
     assert result.bound <= optimum + 1e-14
@@ -125,12 +121,10 @@ def test_small_noisy_tensors_are_certified(shape, n, rep, seed):
     assert report.complete
 
 
-def test_small_noisy_tensors_are_certified_through_samples(large, monkeypatch):
-    monkeypatch.setattr(fast, "LARGE", 50)
-    monkeypatch.setattr(threads, "BLOCK", 32)
-    data, optimum = noisy((5, 5, 5), 600, 0)
-    result = solve(data, tol=1e-9, threads=2)
-    assert large
+def test_small_noisy_tensors_are_certified_through_samples(sampling):
+    data, optimum = noisy((4, 4, 4), 400, 1)
+    result = solve(data, version="sampling twice", tol=1e-9, threads=2)
+    assert sampling
     assert result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(optimum, abs=1e-8)
     assert intensor.verify(result, data.coords, data.values).complete
@@ -148,7 +142,12 @@ def test_every_exact_oracle_certifies(exact):
 
 
 @pytest.mark.parametrize(
-    ("shape", "n", "exact"), [((12, 12, 12), 500, "enumeration"), ((25, 20, 3), 400, "branch")]
+    ("shape", "n", "exact"),
+    [
+        ((10, 10, 10), 400, "enumeration"),
+        ((14, 12, 3), 200, "branch"),
+        pytest.param((25, 20, 3), 400, "branch", marks=pytest.mark.slow),
+    ],
 )
 def test_noise_is_no_obstacle_to_a_proof(shape, n, exact):
     data = intensor.planted(shape, n, noise=0.05)
@@ -166,18 +165,26 @@ def test_noise_is_no_obstacle_to_a_proof(shape, n, exact):
 
 def test_an_exact_call_brings_all_that_it_finds(monkeypatch):
     # The pool of a call enters together: without it each call would bring one vertex.
-    data = intensor.planted((10, 10, 10), 400, 3, noise=0.05)
-    lazy = dataclasses.replace(fast.FEW_CELLS[0], starts=1, batches=1)
-    monkeypatch.setattr(fast, "FEW_CELLS", (lazy,))  # so that the exact oracle has much to find
-    together = solve(data, tol=1e-6, exact="enumeration")
-    monkeypatch.setattr(fast, "POOL", 2)
-    few = solve(data, tol=1e-6, exact="enumeration")
+    data = intensor.planted((8, 8, 8), 300, 3, noise=0.05)
+    lazy = (Effort(batches=1, starts=1, sweeps=8, max_vertices=6),)  # leaves much to find
+    for pool in (64, 2):
+        version = Fast(tuning=Tuning(efforts_few_cells=lazy, exact_pool=pool))
+        monkeypatch.setitem(VERSIONS, f"pool of {pool}", version)
+    together, few = (
+        solve(data, version=f"pool of {pool}", tol=1e-6, exact="enumeration") for pool in (64, 2)
+    )
     assert together.status is few.status is Status.OPTIMAL
     assert 2 * together.counters.exact_calls < few.counters.exact_calls
 
 
 @pytest.mark.parametrize(
-    ("shape", "n", "exact"), [((14, 14, 14), 600, "enumeration"), ((22, 22, 3), 500, "branch")]
+    ("shape", "n", "exact"),
+    [
+        ((10, 10, 10), 400, "enumeration"),
+        ((14, 14, 3), 300, "branch"),
+        pytest.param((14, 14, 14), 600, "enumeration", marks=pytest.mark.slow),
+        pytest.param((22, 22, 3), 500, "branch", marks=pytest.mark.slow),
+    ],
 )
 def test_threads_do_not_change_what_is_proven(shape, n, exact):
     data = intensor.planted(shape, n, noise=0.05)
@@ -188,14 +195,13 @@ def test_threads_do_not_change_what_is_proven(shape, n, exact):
 
 def test_the_time_limit_ends_an_exact_call():
     data = intensor.planted((24, 24, 24), 600, noise=0.05)
-    result = solve(data, tol=1e-9, exact="enumeration", time_limit=4.0)
+    result = solve(data, tol=1e-9, exact="enumeration", time_limit=1.0)
     assert result.status is Status.TIME_LIMIT
     assert intensor.verify(result, data.coords, data.values).ok
 
 
-@pytest.mark.parametrize("rep", range(4))
-def test_without_an_exact_oracle_nothing_is_called_optimal(rep):
-    data, optimum = noisy((5, 5, 5), 80, rep)
+def test_without_an_exact_oracle_nothing_is_called_optimal():
+    data, optimum = noisy((5, 5, 5), 80, 0)
     result = solve(data, tol=1e-9, exact="off")
     assert result.status is Status.STALLED
     assert result.bound <= optimum <= result.objective + 1e-14
@@ -226,13 +232,12 @@ def test_an_oracle_that_proves_less_is_believed_less(monkeypatch):
                 flags=answer.flags, value=answer.value, bound=answer.bound - 0.01, source="shy"
             )
 
-    exact_oracle = entry.exact_oracle
-    monkeypatch.setattr(entry, "exact_oracle", lambda *a, **k: Shy(exact_oracle(*a, **k)))
+    monkeypatch.setitem(ORACLES, "shy", lambda cells: Shy(EnumerationOracle(cells)))
     data = zoo.noisy((5, 5, 5), 80, rep=0)
-    result = solve(data, tol=1e-6)
+    result = solve(data, tol=1e-6, exact="shy")
     assert result.status is Status.STALLED
     assert 0.005 <= result.gap <= 0.011 or result.bound == result.trace[0].bound
-    assert solve(data, tol=0.02).status is Status.OPTIMAL
+    assert solve(data, tol=0.02, exact="shy").status is Status.OPTIMAL
 
 
 def test_the_time_limit_ends_a_solve():
@@ -242,9 +247,10 @@ def test_the_time_limit_ends_a_solve():
     assert intensor.verify(result, data.coords, data.values).ok
 
 
-def test_the_time_limit_ends_the_solve_of_a_sample(large):
+def test_the_time_limit_ends_the_solve_of_a_sample(sampling):
     data = zoo.noisy((20, 20, 20), 6000, rep=0)
-    result = solve(data, tol=0.0, time_limit=0.2, exact="off")
+    result = solve(data, version="sampling", tol=0.0, time_limit=0.2, exact="off")
+    assert sampling
     assert result.status is Status.TIME_LIMIT
     assert intensor.verify(result, data.coords, data.values).ok
 

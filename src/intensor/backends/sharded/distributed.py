@@ -20,7 +20,7 @@ from distributed import CancelledError, Client, KilledWorker
 from distributed.comm.core import CommClosedError
 
 from intensor._arrays import FloatArray, IndexArray, Shape
-from intensor.backends.select import wants_device
+from intensor.backends.select import CPU, Device
 from intensor.backends.sharded.cells import ShardedObservations
 from intensor.backends.sharded.partition import Totals, bucket_of, collapse
 from intensor.backends.sharded.shard import Picked, Shard, make_shard
@@ -161,7 +161,7 @@ def observe_on_workers(
     shape: Shape | None,
     value: str | None = None,
     allow_negative: bool = False,
-    device: str = "cpu",
+    device: Device = CPU,
 ) -> ShardedObservations:
     """Spread observations over the workers of a cluster, every cell on one of them.
 
@@ -186,7 +186,7 @@ def _observe(
     shape: Shape | None,
     value: str | None,
     allow_negative: bool,
-    device: str,
+    device: Device,
 ) -> ShardedObservations:
     n_shards = check_workers(client)
     if isinstance(source, Dataset):
@@ -216,7 +216,7 @@ def _observe(
 
 
 def spread_cells(
-    client: Client, observations: Observations, device: str = "cpu"
+    client: Client, observations: Observations, device: Device = CPU
 ) -> ShardedObservations:
     """Spread cells that are collapsed already, without weights, over the workers of a cluster."""
     n_shards = check_workers(client)
@@ -331,7 +331,7 @@ def _from_memory(
     n_shards: int,
     shape: Shape | None,
     allow_negative: bool,
-    device: str,
+    device: Device,
 ) -> ShardedObservations:
     """Cut observations that are here into shards, and keep them for when a worker is lost."""
     coords, values = source
@@ -355,7 +355,7 @@ def _finish(
     client: Client,
     made: Sequence[Any],
     shape: Shape,
-    device: str,
+    device: Device,
     reload: Callable[[], Sequence[Any]] | None,
 ) -> ShardedObservations:
     """Learn what the shards hold."""
@@ -439,10 +439,10 @@ def _describe(made: tuple[Shard, Totals]) -> tuple[int, Totals]:
     return shard.n_cells, totals
 
 
-def _shard_of(made: tuple[Shard, Totals], device: str) -> Shard | DeviceShard:
+def _shard_of(made: tuple[Shard, Totals], device: Device) -> Shard | DeviceShard:
     """Return a shard where its cells shall be summed over: in memory or on a device."""
     shard, totals = made
-    if not shard.n_cells or not wants_device(device, max(shard.n_cells, totals.n)):
+    if not shard.n_cells or not device.wants_cuda(max(shard.n_cells, totals.n)):
         return shard
     from intensor.backends.cuda.shard import DeviceShard  # noqa: PLC0415  (imports numba.cuda)
 

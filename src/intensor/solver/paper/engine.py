@@ -6,14 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intensor._arrays import FlagArray, FloatArray
+from intensor._arrays import FlagArray, FloatArray, Shape
 from intensor.backends.select import Data
 from intensor.data.observations import Observations
+from intensor.model.model import Model
 from intensor.oracles.alternating import AlternatingOracle
 from intensor.oracles.base import Oracle
 from intensor.oracles.contraction import Contraction
 from intensor.problem.objective import build_objective
 from intensor.runtime.budget import Budget
+from intensor.runtime.memory import cell_bytes
+from intensor.solver.engine import Version
 from intensor.solver.paper.iterate import Iterate
 from intensor.solver.paper.rows import Rows
 from intensor.solver.paper.separation import WeakSeparation
@@ -32,24 +35,21 @@ __all__ = ["Blended", "BlendedEngine"]
 
 
 @dataclass(frozen=True, slots=True)
-class Blended:
-    """What one of the paper's versions is made of."""
+class Blended(Version):
+    """One of the paper's versions, given by its parts."""
 
     step: type[LocalStep]
     rows: type[Rows]
     contraction: type[Contraction]
-    aim: float = 0.999999  # room for the final recomputation
-    patient: bool = True
 
-    def engine(
-        self,
-        observations: Data,
-        *,
-        exact: Oracle,
-        settings: Settings,
-    ) -> BlendedEngine:
+    def engine(self, observations: Data, *, exact: Oracle, settings: Settings) -> BlendedEngine:
         """Return an engine at the all-ones vertex."""
         return BlendedEngine(self, observations.host(), exact=exact, settings=settings)
+
+    def bytes_needed(self, n_cells: int, shape: Shape) -> int:
+        """Return the bytes that a solve of ``n_cells`` distinct cells takes."""
+        rows = n_cells * (self.rows.bytes_per_cell + 8 * len(shape))
+        return cell_bytes(n_cells, shape) + rows + 64 * sum(shape)
 
 
 class BlendedEngine:
@@ -93,8 +93,8 @@ class BlendedEngine:
         state = self.state
         self._separation.take(self._iterate, state, budget)
         state.value = self._iterate.value
-        # The believed gap is below what was asked for, or below what float64 can tell apart: if
-        # the proven one is not, more of the same cannot help.
+        # The believed gap is below the tolerance, or below the precision of float64. If the proven
+        # gap is not, more of the same cannot help.
         rounding = 4.0 * np.finfo(np.float64).eps * state.value
         state.exhausted = 2.0 * state.phi <= max(self._tolerance, rounding)
 
@@ -107,8 +107,11 @@ class BlendedEngine:
         """Return the active vertices and their weights."""
         return self._iterate.active.flags(), self._iterate.active.weights
 
+    def start_from(self, model: Model, budget: Budget) -> None:
+        """Do nothing: the paper's versions always start at the all-ones vertex."""
+
     def capture(self) -> Tree:
-        """Return the iterate and what the oracle and the step rule remember."""
+        """Return the iterate and the memory of the oracle and the step rule."""
         return {
             "iterate": self._iterate.capture(),
             "anchor": self._heuristic.anchor[np.newaxis].copy(),
@@ -119,10 +122,10 @@ class BlendedEngine:
         }
 
     def restore(self, saved: Branch) -> None:
-        """Go on from where an engine of the same cells and settings was."""
+        """Go on from where an engine of the same cells and settings stopped."""
         length = self._heuristic.anchor.size
         if len(saved.vertices("anchor", length)) != 1:
-            raise saved.damaged("there is more or less than one anchor")
+            raise saved.damaged("there is not exactly one anchor")
         self._iterate.restore(saved.branch("iterate"))
         self._heuristic.anchor = saved.vertices("anchor", length)[0]
         self._heuristic.runs = saved.count("runs")
@@ -135,15 +138,15 @@ class BlendedEngine:
 
     @property
     def n_active(self) -> int:
-        """Vertices in the active set."""
+        """Number of vertices in the active set."""
         return len(self._iterate.active)
 
     @property
     def altmin_runs(self) -> int:
-        """Descents of the heuristic so far."""
+        """Number of descents of the heuristic so far."""
         return self._heuristic.runs
 
     @property
     def drops(self) -> int:
-        """Vertices dropped so far."""
+        """Number of vertices dropped so far."""
         return self._iterate.active.drops

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
@@ -15,7 +15,15 @@ __all__ = ["DenseRows", "Rows", "SparseRows"]
 
 
 class Rows(Protocol):
-    """A growing 0-1 matrix: a row per active vertex, a column per cell."""
+    """A growing 0-1 matrix: a row per active vertex, a column per cell.
+
+    Attributes
+    ----------
+    bytes_per_cell
+        Bytes that the rows of the first vertices take per cell, for estimates of memory.
+    """
+
+    bytes_per_cell: ClassVar[int]
 
     def __init__(self, n_cells: int) -> None: ...
 
@@ -43,8 +51,11 @@ class Rows(Protocol):
 class DenseRows:
     """A float64 array that doubles when it is full, so that BLAS does the products."""
 
+    FIRST_CAPACITY: ClassVar[int] = 16
+    bytes_per_cell: ClassVar[int] = 8 * FIRST_CAPACITY
+
     def __init__(self, n_cells: int) -> None:
-        self._rows = np.empty((16, n_cells))
+        self._rows = np.empty((self.FIRST_CAPACITY, n_cells))
         self._count = 0
 
     def append(self, inside: FlagArray) -> None:
@@ -59,9 +70,9 @@ class DenseRows:
     def keep(self, chosen: AnyArray) -> None:
         """Keep the chosen rows."""
         kept = np.flatnonzero(chosen)
-        for place, row in enumerate(kept.tolist()):
-            if place != row:
-                self._rows[place] = self._rows[row]
+        for position, row in enumerate(kept.tolist()):
+            if position != row:
+                self._rows[position] = self._rows[row]
         self._count = kept.size
 
     def products(self, cells: FloatArray) -> FloatArray:
@@ -81,6 +92,8 @@ class DenseRows:
 
 class SparseRows:
     """A SciPy sparse matrix, rebuilt from the rows' column lists when they have changed."""
+
+    bytes_per_cell: ClassVar[int] = 16
 
     def __init__(self, n_cells: int) -> None:
         self._n_cells = n_cells

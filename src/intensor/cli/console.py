@@ -1,0 +1,283 @@
+"""The console: standard streams, text and JSON on stdout, messages and exit codes.
+
+Results go to stdout; errors, warnings and progress go to stderr. Labels and names from files may
+hold anything, so whatever is shown to people passes through ``printable``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TextIO
+
+from intensor.errors import FileFormatError, IntensorError, IntensorWarning
+
+__all__ = [
+    "CHECK_FAILED",
+    "INTERNAL",
+    "INTERRUPTED",
+    "MAX_NAME",
+    "OK",
+    "READER_GONE",
+    "USAGE",
+    "OutputError",
+    "ReaderGoneError",
+    "check_stdout",
+    "close_output",
+    "guard",
+    "number",
+    "open_streams",
+    "printable",
+    "rows",
+    "say",
+    "shortened",
+    "write",
+    "write_json",
+]
+
+OK = 0
+CHECK_FAILED = 1
+USAGE = 2
+INTERNAL = 3
+INTERRUPTED = 130
+READER_GONE = 141
+"""Exit code that a shell reports for a program that wrote to a closed pipe."""
+MAX_MESSAGE = 2000
+"""Longest error or warning, in characters, that is shown in full."""
+MAX_NAME = 60
+"""Longest name or label, in characters, that is shown in full."""
+CHUNK = 1 << 16
+"""Characters that are written to stdout at once."""
+STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
+"""The standard streams with their modes, in the order of their file descriptors 0, 1 and 2."""
+
+
+class ReaderGoneError(Exception):
+    """Nobody reads stdout any more."""
+
+
+class OutputError(Exception):
+    """Stdout cannot be written to, for a reason that the caller should hear of."""
+
+
+def open_streams() -> None:
+    """Replace streams that the caller has closed by the null device.
+
+    Python represents them by None, which cannot be written to. Moreover, the next file to be opened
+    would get the number of a closed stream, and a library that writes to its stderr would write
+    into that file.
+    """
+    for number, (name, mode) in enumerate(STREAMS):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
+def _is_closed(stream: TextIO) -> bool:
+    """Say whether the caller closed a stream, so that ``open_streams`` replaced it."""
+    return getattr(stream, "name", None) == os.devnull
+
+
+def check_stdout() -> None:
+    """Raise when stdout is closed and the result of a command would be lost."""
+    if _is_closed(sys.stdout):
+        raise FileFormatError("-: stdout is closed, so nothing can be written to it; name a file")
+
+
+def write(text: str) -> None:
+    """Write text to stdout, or drop it when the caller has closed stdout.
+
+    Raises
+    ------
+    ReaderGoneError
+        When the other end of the pipe is closed.
+    OutputError
+        When the disk is full, or the like.
+    """
+    try:
+        for start in range(0, len(text), CHUNK):
+            sys.stdout.write(text[start : start + CHUNK])
+        sys.stdout.flush()
+    except UnicodeEncodeError:
+        encoding = sys.stdout.encoding or "ascii"
+        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise ReaderGoneError from None
+    except OSError as problem:
+        raise _output_error(problem) from None
+
+
+def close_output() -> None:
+    """Flush stdout, and keep the interpreter from trying again if that fails."""
+    try:
+        sys.stdout.flush()
+    except OSError as problem:
+        with contextlib.suppress(OSError, ValueError):
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, sys.stdout.fileno())
+            os.close(null)
+        if isinstance(problem, BrokenPipeError):
+            raise ReaderGoneError from None
+        raise _output_error(problem) from None
+
+
+def _output_error(problem: OSError) -> OutputError:
+    reason = problem.strerror or str(problem)
+    return OutputError(
+        f"stdout cannot be written to ({reason}); files that were asked for are written"
+    )
+
+
+def write_json(figures: Mapping[str, Any]) -> None:
+    """Write one JSON object; a number that is not finite becomes null."""
+    if _is_closed(sys.stdout):
+        raise OutputError(
+            "stdout is closed, so the JSON object is lost; files that were asked for are written"
+        )
+    write(json.dumps(_json_value(figures), indent=2, allow_nan=False) + "\n")
+
+
+def _json_value(thing: Any) -> Any:
+    """Return a value that JSON can hold."""
+    if isinstance(thing, Mapping):
+        return {str(name): _json_value(part) for name, part in thing.items()}
+    if isinstance(thing, (list, tuple)):
+        return [_json_value(part) for part in thing]
+    if hasattr(thing, "tolist") and not isinstance(thing, float):  # NumPy's numbers and arrays
+        plain = thing.tolist()
+        # tolist does not convert a long double
+        return _json_value(float(plain) if hasattr(plain, "tolist") else plain)
+    if isinstance(thing, float):
+        return thing if math.isfinite(thing) else None
+    if thing is None or isinstance(thing, (bool, int, str)):
+        return thing
+    return str(thing)
+
+
+def printable(text: str, *, keep: str = "") -> str:
+    r"""Return a text in which characters that a terminal would obey are spelt as escapes.
+
+    Such characters are escape sequences, those that change the direction of the text beside
+    them, and halves of surrogate pairs.
+
+    Parameters
+    ----------
+    keep
+        Characters that are kept even so.
+
+    Examples
+    --------
+    >>> printable("a\x1b[31m\n"), printable("a\n", keep="\n")
+    ('a\\x1b[31m\\n', 'a\n')
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        letter
+        if letter.isprintable() or letter in keep
+        else letter.encode("unicode_escape").decode("ascii")
+        for letter in text
+    )
+
+
+def shortened(text: str, *, most: int = MAX_NAME) -> str:
+    """Return the first ``most`` characters of a text, in printable form."""
+    return printable(text if len(text) <= most else f"{text[: most - 3]}...")
+
+
+def number(value: float | None) -> str:
+    """Return a number with six digits, or a dash for None and numbers that are not finite."""
+    return "-" if value is None or not math.isfinite(value) else f"{value:.6g}"
+
+
+def rows(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return aligned lines of a name and a text, in printable form; empty texts are left out."""
+    lines = [(shortened(name), printable(text)) for name, text in pairs if text]
+    width = max((len(name) for name, _ in lines), default=0)
+    return "".join(f"{name:<{width}}  {text}\n" for name, text in lines)
+
+
+def say(kind: str, message: str) -> None:
+    """Write one line to stderr: "error: ..." or "warning: ..."."""
+    line = shortened(" ".join(message.split()), most=MAX_MESSAGE)
+    # When stderr is closed, there is nobody left to tell.
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(f"{kind}: {line}\n")
+        sys.stderr.flush()
+
+
+def guard(work: Callable[[], int], *, debug: bool) -> int:
+    """Run a command and return its exit code; an exception becomes a message and a code.
+
+    Parameters
+    ----------
+    debug
+        Whether to show tracebacks too.
+    """
+    with _shown_warnings(debug):
+        try:
+            return work()
+        except ReaderGoneError:
+            return READER_GONE
+        except KeyboardInterrupt:
+            say("error", "interrupted before there was anything to save; nothing was written")
+            return INTERRUPTED
+        except OutputError as problem:
+            say("error", str(problem))
+            return USAGE
+        except Exception as problem:
+            if debug:
+                with contextlib.suppress(OSError, ValueError):
+                    sys.stderr.write(printable(traceback.format_exc(), keep="\n"))
+            code, message = _explain(problem)
+            say("error", message)
+            return code
+
+
+def _explain(problem: Exception) -> tuple[int, str]:
+    """Return the exit code and the message for an exception."""
+    if isinstance(problem, IntensorError):
+        return USAGE, str(problem)
+    if isinstance(problem, MemoryError):
+        return USAGE, "there is not enough memory for this; use fewer rows or a machine with more"
+    if isinstance(problem, OSError):
+        reason = problem.strerror or str(problem) or type(problem).__name__
+        file = "" if problem.filename is None else f"{problem.filename}: "
+        return USAGE, f"{file}{reason}"
+    return INTERNAL, (
+        f"unexpected {type(problem).__name__}: {problem} (this is a defect of intensor: please "
+        "report it with the command and what --debug shows)"
+    )
+
+
+@contextlib.contextmanager
+def _shown_warnings(debug: bool) -> Iterator[None]:
+    """Show warnings of intensor as lines on stderr, and those of others only with ``debug``."""
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: Any = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, IntensorWarning):
+            say("warning", str(message))
+        elif debug:
+            say("warning", f"{category.__name__} at {filename}:{lineno}: {message}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", IntensorWarning)
+        warnings.showwarning = show
+        yield

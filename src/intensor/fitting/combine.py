@@ -1,0 +1,338 @@
+"""The last part of a fit: solve all observations, average the solutions, krige the remainder.
+
+Away from the observed cells the optimum is not unique, so several solutions from different seeds
+are averaged. The polytope is convex, so their average is feasible; the objective is convex, so its
+error is at most theirs on average; and a bound that holds for the problem holds for it.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from intensor.backends.select import Data
+from intensor.data.checks import warn_above_radius
+from intensor.data.labels import Labels
+from intensor.data.observations import Observations
+from intensor.errors import RemainderWarning
+from intensor.fitting.folds import staged
+from intensor.fitting.kriging import krige
+from intensor.fitting.options import Options, RemainderMethod, Scale
+from intensor.fitting.path import Walk
+from intensor.fitting.preparation import Prepared, prepare
+from intensor.fitting.record import Fit, Validation
+from intensor.fitting.session import Session
+from intensor.model.model import Model, build_model, shrunk
+from intensor.model.remainder import Remainder
+from intensor.oracles.base import Oracle
+from intensor.runtime.budget import Budget
+from intensor.solver.loop import mean_squared_error, run
+from intensor.solver.result import Counters, Result, Seconds, Status
+from intensor.solver.settings import Settings
+from intensor.solver.snapshot import capture_result, restore_result
+from intensor.solver.variants import FAST
+
+__all__ = [
+    "Choice",
+    "average_models",
+    "average_results",
+    "combine",
+    "solve_seeds",
+    "warn_no_kriging",
+]
+
+MIN_RTOL = 1e-9
+"""Relative gap that is small enough even where held-out cells are predicted perfectly."""
+CUT_SHORT = (Status.TIME_LIMIT, Status.INTERRUPTED, Status.STOPPED, Status.ITERATION_LIMIT)
+"""Statuses of solves that a limit or a user stopped before they were done."""
+MAX_OBJECTIVE_RATIO = 1.1
+"""An unfinished solution is averaged with the best one when its objective is at most this many
+times as large."""
+SCRATCH_RATIO = 2.0
+"""Estimated time of a fit from scratch, as a multiple of the time that the walk took. With less
+time left, the fit starts from the model of the walk."""
+CLOSE_KRIGING_RATIO, ROUGH_KRIGING_RATIO = 6.0, 3.0
+"""Seconds reserved for close and for rough kriging, per second that kriging took in validation."""
+MAX_CLOSE_KRIGING_SHARE, MAX_ROUGH_KRIGING_SHARE = 0.2, 0.7
+"""Largest shares of the remaining time that close and rough kriging may reserve."""
+KRIGING_GRACE_SECONDS = 0.8
+"""Most seconds that kriging may take after Ctrl-C."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Choice:
+    """What is fitted to all observations, given by the user or chosen by validation.
+
+    Attributes
+    ----------
+    scale
+        How the values are prepared.
+    radius
+        Radius in the fitted scale; None for the largest fitted value.
+    remainder
+        Whether the remainder is kriged; never AUTO.
+    walked
+        The walk that the radius was chosen on; None when nothing was chosen.
+    validation
+        What held-out cells said; None when nothing was chosen.
+    """
+
+    scale: Scale
+    radius: float | None
+    remainder: RemainderMethod
+    walked: Walk | None = None
+    validation: Validation | None = None
+
+
+def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
+    """Fit all observations as chosen: solve, average, krige."""
+    prepared = prepare(session.samples, choice.scale)
+    given = session.options.radius
+    if given is not None:
+        means = prepared.observations.means
+        warn_above_radius(np.abs(means) if prepared.signed else means, given)
+    results = solve_seeds(
+        session,
+        prepared,
+        radius=choice.radius or prepared.largest,
+        tolerance=None if choice.validation is None else choice.validation.tolerance,
+        walked=choice.walked,
+        budget=_before_kriging(session.budget, choice),
+        name="fit",
+        warm=choice.remainder is RemainderMethod.KRIGING,
+    )
+    result = average_results(results, prepared.observations)
+    result = _best_seen(result, choice.walked, prepared, session.options.solver.threads)
+    remainder = None
+    if choice.remainder is RemainderMethod.KRIGING:
+        remainder = _krige(session, prepared, result.model)
+    return Fit(
+        predictor=prepared.predictor(result.model, remainder),
+        result=result,
+        labels=labels,
+        n=len(session.samples),
+        n_solutions=len(results),
+        validation=choice.validation,
+    )
+
+
+def solve_seeds(
+    session: Session,
+    prepared: Prepared,
+    *,
+    radius: float,
+    tolerance: float | None,
+    walked: Walk | None,
+    budget: Budget,
+    name: str,
+    stage: str = "fit",
+    warm: bool = False,
+) -> list[Result]:
+    """Solve once per seed, each with an even share of the time that is left.
+
+    Parameters
+    ----------
+    tolerance
+        The gap to reach; None for the one of the options.
+    walked
+        The first solve may go on from its model: when asked to (``warm``), or when there is too
+        little time to begin from nothing.
+    name, stage
+        Name of these solves in the journal, and what is reported about them.
+    """
+    options, journal = session.options, session.journal
+    data = _place_cells(session, prepared.observations)
+    exact = _exact_oracle(options, prepared.observations)
+    settings = _settings(options, prepared, radius, tolerance)
+    results: list[Result] = []
+    for seed in range(options.n_solutions):
+        late = budget.spent or session.stopped
+        if results and late:
+            break
+        share = budget.remaining / (options.n_solutions - seed)
+        entry = f"{name}, {seed}"
+        saved = journal.recall(entry)
+        if saved is not None and "result" in saved:
+            results.append(restore_result(saved.branch("result"), data.shape))
+            continue
+        short = walked is not None and share < SCRATCH_RATIO * walked.seconds_per_fold
+        first = (warm or short) and seed == 0 and options.version.warm_start
+        start = walked.models[0] if walked and saved is None and (late or first) else None
+        before = saved.branch("run").finite("seconds") if saved is not None else 0.0
+        result = run(
+            data,
+            version=FAST if start is not None else options.version,
+            exact=exact,
+            start=start,
+            settings=replace(settings, seed=settings.seed + seed),
+            budget=Budget(share + before, within=budget, before=before),
+            callback=staged(session.report, _numbered(stage, seed, options.n_solutions)),
+            keeper=journal.keeper(entry),
+        )
+        if result.status is not Status.ITERATION_LIMIT:  # which another call may raise
+            journal.record({entry: {"result": capture_result(result)}})
+        results.append(result)
+    return _worth_averaging(results)
+
+
+def _place_cells(session: Session, observations: Observations) -> Data:
+    """Return the cells where they are summed over: here, or on the workers of a cluster."""
+    many = observations.n_cells >= session.effort.distributed_cells
+    counted = observations.shares is None
+    if session.client is None or not (many and counted and session.options.version.anywhere):
+        return observations
+    from intensor.backends.sharded.distributed import (  # noqa: PLC0415  (imports distributed)
+        spread_cells,
+    )
+
+    return spread_cells(session.client, observations, session.options.solver.device)
+
+
+def _exact_oracle(options: Options, observations: Observations) -> Oracle:
+    return options.exact.oracle(
+        observations,
+        patient=options.version.patient,
+        threads=options.solver.threads,
+        time_limit=options.solver.time_limit,
+        device=options.solver.device,
+    )
+
+
+def _settings(
+    options: Options, prepared: Prepared, radius: float, tolerance: float | None
+) -> Settings:
+    """Return the settings of a solve; a tolerance from validation replaces the relative one."""
+    settings = replace(options.solver, radius=radius, signed=prepared.signed)
+    if tolerance is None:
+        return settings
+    return replace(settings, rtol=MIN_RTOL, tol=max(settings.tol, tolerance))
+
+
+def _numbered(stage: str, number: int, count: int) -> str:
+    return stage if count == 1 else f"{stage} {number + 1} of {count}"
+
+
+def _worth_averaging(results: list[Result]) -> list[Result]:
+    """Return the results without those that a limit cut off far from the best."""
+    least = min(result.objective for result in results)
+    return [
+        result
+        for result in results
+        if result.status not in CUT_SHORT or result.objective <= MAX_OBJECTIVE_RATIO * least
+    ]
+
+
+def average_models(models: Sequence[Model]) -> Model:
+    """Return the mean of models of one polytope, with equal vertices merged."""
+    if len(models) == 1:
+        return models[0]
+    first = models[0]
+    return build_model(
+        np.concatenate([model.vertices.flags() for model in models]),
+        np.concatenate([model.weights for model in models]) / len(models),
+        shape=first.shape,
+        radius=first.radius,
+        signed=first.signed,
+    )
+
+
+def average_results(results: Sequence[Result], observations: Observations) -> Result:
+    """Return the averaged model with its own objective and the best of the proven bounds."""
+    if len(results) == 1:
+        return results[0]
+    model = average_models([result.model for result in results])
+    objective = mean_squared_error(model, observations)
+    proven = max(results, key=lambda result: result.bound)
+    within = objective - proven.bound <= proven.tolerance
+    unfinished = [result.status for result in results if result.status is not Status.OPTIMAL]
+    return replace(
+        proven,
+        status=Status.OPTIMAL if within else (unfinished or [Status.STALLED])[0],
+        objective=objective,
+        model=model,
+        trace=results[0].trace,
+        counters=Counters(
+            **{
+                field.name: sum(getattr(result.counters, field.name) for result in results)
+                for field in fields(Counters)
+            }
+        ),
+        seconds=Seconds(
+            setup=sum(result.seconds.setup for result in results),
+            solve=sum(result.seconds.solve for result in results),
+        ),
+    )
+
+
+def _best_seen(
+    result: Result, walked: Walk | None, prepared: Prepared, threads: int | None
+) -> Result:
+    """Return a result that was cut short with the model of the walk, if that is better."""
+    if walked is None or result.status not in CUT_SHORT:
+        return result
+    model = shrunk(walked.models[0], result.model.radius)
+    objective = mean_squared_error(model, prepared.observations, threads)
+    if objective >= result.objective:
+        return result
+    return replace(result, model=model, objective=objective)
+
+
+def _before_kriging(budget: Budget, choice: Choice) -> Budget:
+    """Return a budget that leaves some time for the remainder."""
+    reserved = 0.0
+    kriges = choice.remainder is RemainderMethod.KRIGING
+    if kriges and choice.walked is not None and math.isfinite(budget.remaining):
+        needed, left = choice.walked.kriging_seconds, budget.remaining
+        reserved = max(
+            min(CLOSE_KRIGING_RATIO * needed, MAX_CLOSE_KRIGING_SHARE * left),
+            min(ROUGH_KRIGING_RATIO * needed, MAX_ROUGH_KRIGING_SHARE * left),
+        )
+    return Budget(budget.remaining - reserved, within=budget)
+
+
+def _krige(session: Session, prepared: Prepared, model: Model) -> Remainder | None:
+    """Krige closely, or roughly where there is too little time; warn when there is none.
+
+    Validation kriges roughly too, so that its choice holds for that. After Ctrl-C kriging may take
+    another moment, which is enough where tensors are small.
+    """
+    budget = Budget(KRIGING_GRACE_SECONDS) if session.budget.interrupted else session.budget
+    solver = session.options.solver
+
+    def attempt(*, rough: bool) -> Remainder | None:
+        return krige(
+            prepared.observations,
+            model,
+            budget=budget,
+            threads=solver.threads,
+            seed=solver.seed,
+            rough=rough,
+        )
+
+    if math.isinf(budget.remaining):
+        found = attempt(rough=False)
+    else:
+        started = budget.elapsed
+        found = attempt(rough=True)
+        seconds = budget.elapsed - started
+        if found is not None and CLOSE_KRIGING_RATIO * seconds <= budget.remaining:
+            found = attempt(rough=False) or found
+    if found is None:
+        warn_no_kriging(session.options, "to krige what the boxes leave, which is left out")
+    return found
+
+
+def warn_no_kriging(options: Options, purpose: str) -> None:
+    """Warn that there was no time for kriging."""
+    limit = options.solver.time_limit
+    within = "before the fit was stopped" if limit is None else f"within {limit:g} s"
+    warnings.warn(
+        f"there was no time {purpose}, {within}; allow more time (time_limit), or do without "
+        '(remainder="none")',
+        RemainderWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,150 @@
+"""The way of a fit: check the observations, choose by validation, combine into one predictor."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from intensor._arrays import Shape
+from intensor.data.checks import check_coords, check_not_tiny, check_values, check_weights
+from intensor.data.labels import Labels, number_labels
+from intensor.errors import SettingError
+from intensor.fitting.choose import choose
+from intensor.fitting.combine import combine
+from intensor.fitting.effort import DEFAULT_EFFORT, Effort
+from intensor.fitting.journal import Journal
+from intensor.fitting.kriging import (
+    MAX_CELLS,
+    MAX_CELLS_PER_OBSERVED,
+    MAX_MODE_LENGTH,
+    can_krige,
+)
+from intensor.fitting.options import Options, RemainderMethod
+from intensor.fitting.record import Fit, spread_fit
+from intensor.fitting.samples import Samples
+from intensor.fitting.session import Session
+from intensor.runtime.budget import Budget, listen_for_interrupt
+from intensor.runtime.memory import fitting_bytes, require_memory, spreading_bytes
+from intensor.solver.loop import Callback
+from intensor.solver.result import warn_if_empty
+from intensor.solver.variants import FAST
+
+__all__ = ["fit"]
+
+
+def fit(
+    coords: ArrayLike,
+    values: ArrayLike,
+    options: Options,
+    *,
+    shape: Iterable[int] | None = None,
+    sample_weight: ArrayLike | None = None,
+    labels: Labels | None = None,
+    callback: Callback | None = None,
+    client: Any = None,
+    spent: float = 0.0,
+    effort: Effort = DEFAULT_EFFORT,
+) -> Fit:
+    """Choose what is left to choose by validation, then fit all observations.
+
+    Parameters
+    ----------
+    coords, values, shape, sample_weight
+        As in ``solve``.
+    options
+        See ``check_options``.
+    labels
+        Names of modes and indices; numbers by default.
+    callback
+        Called with the ``Progress`` of every solve, whose ``stage`` says what the solve is for;
+        returning False ends the fit with the best model so far.
+    client
+        Client of a Dask cluster. Its workers take the steps of folds, radii and scales, and sum
+        over the cells of the last fit where there are many.
+    spent
+        Seconds of the time limit that the caller has used to get the observations ready.
+    effort
+        How much work choices are worth.
+    """
+    journal = Journal(options.checkpoint)
+    budget = Budget(options.solver.time_limit, before=journal.elapsed + spent)
+    samples = _check_samples(
+        coords, values, options, shape=shape if labels is None else labels.shape,
+        sample_weight=sample_weight,
+    )  # fmt: skip
+    if samples.full is not None:  # a remainder could not be expanded to the full tensor
+        options = replace(options, remainder=RemainderMethod.NONE)
+    if options.remainder is RemainderMethod.KRIGING:
+        _check_kriging(samples)
+    full_shape = samples.shape if samples.full is None else samples.full.shape
+    with listen_for_interrupt(budget), contextlib.closing(journal):
+        session = Session(
+            samples,
+            options,
+            budget=budget,
+            journal=journal,
+            callback=callback,
+            client=client,
+            effort=effort,
+        )
+        choice = choose(session)
+        found = combine(session, choice, labels or number_labels(full_shape))
+    if samples.values.any():
+        warn_if_empty(found.result)
+    return found if samples.full is None else spread_fit(found, samples.full)
+
+
+def _check_samples(
+    coords: ArrayLike,
+    values: ArrayLike,
+    options: Options,
+    *,
+    shape: Iterable[int] | None,
+    sample_weight: ArrayLike | None,
+) -> Samples:
+    """Check the observations, once for the entire fit, and put them in order.
+
+    Observations of weight 0 are dropped here. Long modes are cut down to the indices that occur,
+    unless kriging was asked for, which then refuses them.
+    """
+    cells, lengths = check_coords(coords, shape)
+    numbers = check_values(values, cells.shape[0], allow_negative=False)
+    check_not_tiny(numbers)
+    weights = None if sample_weight is None else check_weights(sample_weight, numbers.size)
+    kriging = options.remainder is RemainderMethod.KRIGING
+    condensing = max(lengths) > MAX_MODE_LENGTH and not kriging
+    _require_memory(numbers.size, lengths, options, condensing=condensing)
+    samples = Samples(coords=cells, values=numbers, weights=weights, shape=lengths)
+    if weights is not None and not weights.all():
+        samples = samples.part(weights > 0.0)
+    return (samples.condensed() if condensing else samples).in_order()
+
+
+def _require_memory(n: int, lengths: Shape, options: Options, *, condensing: bool) -> None:
+    """Refuse a fit that would need more memory than there is."""
+    occurring = tuple(min(length, n) for length in lengths) if condensing else lengths
+    needed = fitting_bytes(n, occurring, walk=FAST, solve=options.version)
+    if condensing:
+        needed += 2 * spreading_bytes(lengths)
+    require_memory(
+        needed,
+        f"a fit of {n} observations in a tensor of {sum(lengths)} indices",
+        advice="fit some of the observations, or solve from files with a radius of your own "
+        "(intensor.solve with a path and memory_limit)",
+        limit=options.memory_limit,
+    )
+
+
+def _check_kriging(samples: Samples) -> None:
+    """Refuse a tensor that is too large or too sparse for kriging."""
+    if not can_krige(samples):
+        raise SettingError(
+            f"remainder is 'kriging', which needs a tensor of at most {MAX_CELLS} cells, of "
+            f"which at least one in {MAX_CELLS_PER_OBSERVED:g} is observed, and at least two modes "
+            f"of at most {MAX_MODE_LENGTH} indices; got {' x '.join(map(str, samples.shape))} with "
+            f"{samples.n_cells} observed cells (use 'none' or 'auto')"
+        )

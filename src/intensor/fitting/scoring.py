@@ -1,0 +1,73 @@
+"""How far predictions are from held-out values, in the units of the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from intensor._arrays import FloatArray
+
+__all__ = ["BALANCED", "MAE", "MAPE", "RMSE", "SCORINGS", "Scoring"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Scoring:
+    """An error of predictions, the smaller the better.
+
+    Attributes
+    ----------
+    name
+        The name that users give it.
+    error
+        Function of values, predictions and weights, none of them empty.
+    """
+
+    name: str
+    error: Callable[[FloatArray, FloatArray, FloatArray], float]
+
+    def measure(
+        self, values: FloatArray, predicted: FloatArray, weights: FloatArray | None = None
+    ) -> float:
+        """Return the error of predictions; it is 0 when there are no values at all."""
+        if values.size == 0:
+            return 0.0
+        return self.error(values, predicted, np.ones(values.size) if weights is None else weights)
+
+
+def _rmse(values: FloatArray, predicted: FloatArray, weights: FloatArray) -> float:
+    return float(np.sqrt(np.average((predicted - values) ** 2, weights=weights)))
+
+
+def _mae(values: FloatArray, predicted: FloatArray, weights: FloatArray) -> float:
+    return float(np.average(np.abs(predicted - values), weights=weights))
+
+
+def _mape(values: FloatArray, predicted: FloatArray, weights: FloatArray) -> float:
+    some = values != 0.0
+    if not some.any():
+        return 0.0 if not predicted.any() else float("inf")
+    relative = np.abs(predicted[some] - values[some]) / np.abs(values[some])
+    return float(np.average(relative, weights=weights[some]))
+
+
+def _balanced(values: FloatArray, predicted: FloatArray, weights: FloatArray) -> float:
+    roots = np.sqrt(np.maximum(predicted, 0.0)) - np.sqrt(np.maximum(values, 0.0))
+    return math.sqrt(
+        _rmse(values, predicted, weights) * float(np.average(roots**2, weights=weights))
+    )
+
+
+RMSE = Scoring(name="rmse", error=_rmse)
+"""Root of the mean squared error."""
+MAE = Scoring(name="mae", error=_mae)
+"""Mean absolute error."""
+MAPE = Scoring(name="mape", error=_mape)
+"""Mean absolute error relative to the value, over the values that are not 0."""
+BALANCED = Scoring(name="balanced", error=_balanced)
+"""Geometric mean of the RMSE and the mean squared difference of square roots: large and small
+values both matter."""
+SCORINGS = {scoring.name: scoring for scoring in (RMSE, MAE, MAPE, BALANCED)}
+"""All scorings by their names."""

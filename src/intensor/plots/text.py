@@ -1,0 +1,160 @@
+"""Text for people: labels as one line of plain text, and numbers with few digits.
+
+Labels, column names and titles come from outside. ``clean`` removes from them whatever could hide
+or reorder the text beside them; whoever writes HTML or a formula escapes the rest.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from decimal import Decimal
+
+import numpy as np
+
+__all__ = [
+    "MAX_LABEL",
+    "SPACE",
+    "TIMES",
+    "clean",
+    "count",
+    "number",
+    "percent",
+    "power_of_ten",
+    "seconds",
+    "shorten",
+    "signed",
+]
+
+MAX_LABEL = 60
+"""Longest label, in characters, that is shown in full."""
+MAX_CLEANED = 2000
+"""Number of characters of a text that are cleaned; no picture or page shows more."""
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
+"""Invisible characters that are kept, because some scripts and emoji are spelt with them."""
+UNSAFE = frozenset({"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"})
+"""Unicode categories that can hide or reorder text, or that XML does not allow."""
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+SPACE = "\N{NO-BREAK SPACE}"
+MINUS = "\N{MINUS SIGN}"
+TIMES = f"{SPACE}\N{MULTIPLICATION SIGN}{SPACE}"
+
+
+def clean(label: object) -> str:
+    r"""Return a label as one line of plain text without control characters.
+
+    Examples
+    --------
+    >>> clean("a\x00b"), clean(3), clean(np.datetime64("2013-01-01T00:00:00.000000000"))
+    ('a�b', '3', '2013-01-01')
+    """
+    if isinstance(label, np.datetime64):
+        text = str(np.datetime_as_string(label, unit="auto"))
+    else:
+        text = str(label)
+    # Only the beginning is ever shown, and a label may have millions of characters.
+    text = "".join(map(_safe, text.lstrip(" \t\r\n")[:MAX_CLEANED])).strip()
+    return text or "(empty)"
+
+
+def _safe(character: str) -> str:
+    if character in "\t\n\r":
+        return " "
+    if character in JOINERS or unicodedata.category(character) not in UNSAFE:
+        return character
+    return REPLACEMENT
+
+
+def shorten(text: str, *, most: int = MAX_LABEL) -> str:
+    """Return a text of at most ``most`` characters, with an ellipsis where it was cut."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def number(value: float, *, digits: int = 4) -> str:
+    """Return a number with at most ``digits`` significant digits after rounding.
+
+    Examples
+    --------
+    >>> number(1234.567), number(0.5), number(0.0), number(-2.0)
+    ('1,235', '0.5', '0', '−2')
+    >>> number(1.5e-7).replace(SPACE, " ")
+    '1.5 × 10⁻⁷'
+    """
+    value = float(value)
+    if math.isnan(value):
+        return "not a number"
+    if value == 0.0:
+        return "0"
+    sign = MINUS if value < 0.0 else ""
+    size = abs(value)
+    if math.isinf(size):
+        return f"{sign}\N{INFINITY}"
+    mantissa, power = f"{size:.{digits - 1}e}".split("e")
+    exponent = int(power)
+    if -4 <= exponent < 7:
+        text = f"{size:,.{max(0, digits - 1 - exponent)}f}"
+        return sign + (text.rstrip("0").rstrip(".") if "." in text else text)
+    if "." in mantissa:
+        mantissa = mantissa.rstrip("0").rstrip(".")
+    return f"{sign}{mantissa}{TIMES}{power_of_ten(exponent)}"
+
+
+def signed(value: float, *, digits: int = 4) -> str:
+    """Return a number with its sign, also when it is above 0."""
+    return ("+" if value > 0.0 else "") + number(value, digits=digits)
+
+
+def power_of_ten(exponent: int) -> str:
+    """Return 10 to a power, with the exponent in superscript.
+
+    Examples
+    --------
+    >>> power_of_ten(-3)
+    '10⁻³'
+    """
+    return "10" + str(exponent).translate(SUPERSCRIPTS)
+
+
+def count(value: int) -> str:
+    """Return an integer of any size, with separated thousands.
+
+    Examples
+    --------
+    >>> count(59904), count(10**30).replace(SPACE, " ")
+    ('59,904', '1 × 10³⁰')
+    """
+    if value < 10**15:
+        return f"{value:,}"
+    mantissa, power = f"{Decimal(value):.2e}".lower().split("e")
+    mantissa = mantissa.rstrip("0").rstrip(".")
+    return f"{mantissa}{TIMES}{power_of_ten(int(power))}"
+
+
+def percent(share: float) -> str:
+    """Return a share of 1 in percent, without rounding to 0 % or 100 % what is not.
+
+    Examples
+    --------
+    >>> [percent(share).replace(SPACE, " ") for share in (0.0, 1e-9, 0.0645, 0.99999, 1.0)]
+    ['0 %', '< 0.01 %', '6.45 %', '> 99.9 %', '100 %']
+    """
+    if 0.0 < share < 1e-4:
+        return f"<{SPACE}0.01{SPACE}%"
+    if 0.999 < share < 1.0:
+        return f">{SPACE}99.9{SPACE}%"
+    return f"{number(100.0 * share, digits=3)}{SPACE}%"
+
+
+def seconds(duration: float) -> str:
+    """Return a duration in seconds, or in minutes and seconds when it is long.
+
+    Examples
+    --------
+    >>> seconds(0.1234).replace(SPACE, " "), seconds(200.0).replace(SPACE, " ")
+    ('0.12 s', '3 min 20 s')
+    """
+    if duration < 120.0:
+        return f"{number(max(duration, 0.0), digits=2 if duration < 10.0 else 3)}{SPACE}s"
+    minutes, rest = divmod(round(duration), 60)
+    return f"{count(minutes)}{SPACE}min{SPACE}{rest}{SPACE}s"

@@ -1,0 +1,73 @@
+"""HTML of the report: escaped labels, tables, figures and cards.
+
+Whatever a user supplied passes through ``escape`` on its way into text or an attribute of the page,
+so that it is never markup.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+
+from intensor.plots.text import MAX_LABEL, clean, shorten
+
+__all__ = ["cards", "escape", "figure", "label_html", "table"]
+
+
+def escape(label: object, *, most: int = MAX_LABEL) -> str:
+    """Return a label that may be used in text and in quoted attributes of HTML and SVG."""
+    return html.escape(shorten(clean(label), most=most), quote=True)
+
+
+def label_html(label: object) -> str:
+    """Return a label as HTML that cannot change the direction of the text beside it."""
+    return f"<bdi>{escape(label)}</bdi>"
+
+
+def figure(chart: str, caption: str) -> str:
+    """Return a chart with its caption; both are HTML that is already safe."""
+    return f"<figure>{chart}<figcaption>{caption}</figcaption></figure>"
+
+
+def cards(rows: Iterable[tuple[str, str, str]]) -> str:
+    """Return key figures as cards: a name, a figure and a note each, all safe HTML."""
+    parts = []
+    for name, value, note in rows:
+        small = f"<small>{note}</small>" if note else ""
+        parts.append(f"<div><dt>{name}</dt><dd>{value}{small}</dd></div>")
+    return f'<dl class="cards">{"".join(parts)}</dl>'
+
+
+def table(
+    name: str, heads: Sequence[str], rows: Sequence[Sequence[str]], *, marked: int | None = None
+) -> str:
+    """Return a table, which scrolls when it is wide and becomes a list on a phone.
+
+    Parameters
+    ----------
+    name
+        Name of the table for screen readers; escaped here.
+    heads
+        Names of the columns; escaped here. Without any, the table has no head.
+    rows
+        Cells as HTML that is already safe; the first cell of each row is its head.
+    marked
+        Index of a row to highlight.
+    """
+    labels = [f' data-label="{escape(head)}"' for head in heads] or [""] * len(rows[0])
+    body = []
+    for index, (first, *others) in enumerate(rows):
+        cells = "".join(
+            f"<td{label}><div>{cell}</div></td>"
+            for label, cell in zip(labels[1:], others, strict=True)
+        )
+        kind = ' class="marked"' if index == marked else ""
+        head = f'<th scope="row"{labels[0]}><div>{first}</div></th>'
+        body.append(f"<tr{kind}>{head}{cells}</tr>")
+    columns = "".join(f'<th scope="col">{label_html(head)}</th>' for head in heads)
+    top = f"<thead><tr>{columns}</tr></thead>" if heads else ""
+    kind = ' class="stack"' if heads else ""
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(name)}">'
+        f"<table{kind}>{top}<tbody>{''.join(body)}</tbody></table></div>"
+    )

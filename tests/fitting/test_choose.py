@@ -1,0 +1,357 @@
+"""Choices by validation: the scale, the radius, the tolerance and the remainder."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import intensor
+from fitting_cases import (
+    CLEAN,
+    DENSE,
+    NOISY,
+    NOISY_EIGHT,
+    checked,
+    error_of,
+    fitted,
+    samples_of,
+    smooth,
+)
+from intensor.fitting import choose as choose_module
+from intensor.fitting import fold as fold_module
+from intensor.fitting.choose import MIN_HELD_OUT
+from intensor.fitting.combine import MIN_RTOL
+from intensor.fitting.effort import Effort
+from intensor.fitting.fit import fit
+from intensor.fitting.folds import open_folds
+from intensor.fitting.kriging import krige
+from intensor.fitting.options import DEFAULT_RTOL, check_options
+from intensor.fitting.path import GAP_SHARES, NEARLY_BEST
+from intensor.fitting.samples import splits
+from intensor.solver.fast.engine import FastEngine
+from intensor.solver.result import Status
+
+SCOUT_500 = Effort(scouting_rows=500)
+
+
+def additive_values(data):
+    rng = np.random.default_rng(5)
+    values = np.full(len(data.coords), 1.0)
+    for mode, length in enumerate(data.shape):
+        values += rng.uniform(size=length)[data.coords[:, mode]]
+    return values
+
+
+# --- scale and radius
+
+
+def test_a_planted_radius_is_found():
+    found = fitted(CLEAN)
+    assert 0.8 < found.radius < 1.3
+    assert found.radius == found.path.radius
+    small = intensor.nmse(fitted(CLEAN, radius=0.6).model, CLEAN.truth)
+    assert intensor.nmse(found.model, CLEAN.truth) < 1e-3 < 0.02 < small
+    assert found.path.error < 0.1 * fitted(CLEAN, radius=0.6, n_solutions=2).path.error
+    checked(found, CLEAN)
+
+
+def test_validation_says_what_it_did():
+    validation = fitted(validation=4, scoring="mae").validation
+    assert validation.folds == 4
+    assert validation.held_out == len(NOISY.values) / 4
+    assert validation.metric == validation.path.metric == "mae"
+    assert validation.chosen == 0
+    assert (validation.single, validation.averaged) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        ((4.0 * DENSE.values) ** 2, "sqrt"),
+        (np.expm1(8.0 * DENSE.values), "log1p"),
+        (DENSE.values, "none"),
+    ],
+    ids=["squares", "exponentials", "plain"],
+)
+def test_auto_takes_the_scale_that_the_values_were_made_in(values, name):
+    found = fitted(DENSE, values=values, transform="auto")
+    assert found.predictor.transform.name == name == found.path.transform
+    paths = found.validation.paths
+    assert [path.transform for path in paths] == ["none", "sqrt", "log1p"]
+    assert found.path.error == min(path.error for path in paths)
+    checked(found, DENSE, values)
+
+
+@pytest.mark.parametrize(("additive", "name"), [(True, "additive"), (False, "none")])
+def test_auto_takes_main_effects_where_there_are_some(additive, name):
+    values = additive_values(CLEAN) if additive else CLEAN.values
+    found = fitted(CLEAN, values=values, baseline="auto")
+    assert found.path.baseline == name
+    assert (found.predictor.baseline is not None) == found.model.signed == additive
+    assert found.path.error == min(path.error for path in found.validation.paths)
+    assert found.path.error < max(path.error for path in found.validation.paths)
+    checked(found, CLEAN, values)
+
+
+def test_a_scale_can_be_chosen_at_a_given_radius():
+    found = fitted(radius=0.8, transform="auto")
+    assert [path.radii.tolist() for path in found.validation.paths] == [[0.8]] * 3
+    assert found.radius == 0.8
+
+
+@pytest.mark.parametrize("folds", [0.1, 3])
+def test_scales_of_many_observations_are_chosen_on_a_sample(folds):
+    values = (4.0 * DENSE.values) ** 2
+    found = fitted(DENSE, values=values, transform="auto", validation=folds, effort=SCOUT_500)
+    paths = found.validation.paths
+    assert [path.transform for path in paths] == ["none", "sqrt", "log1p", "sqrt"]
+    assert [path.sampled for path in paths] == [True, True, True, False]
+    assert min(path.error for path in paths[:3]) == paths[1].error
+    assert found.validation.chosen == 3
+    assert found.path is paths[3]
+    assert found.radius == paths[3].radius
+    assert found.predictor.transform.name == "sqrt"
+    alone = fitted(DENSE, values=values, transform="sqrt", validation=folds, effort=SCOUT_500)
+    assert found.path.errors.tolist() == alone.path.errors.tolist()
+    checked(found, DENSE, values)
+
+
+def test_a_second_scale_is_walked_where_it_is_not_clearly_worse():
+    options = {"values": (4.0 * DENSE.values) ** 2, "transform": "auto"}
+    lenient, strict = (replace(SCOUT_500, runner_up_ratio=ratio) for ratio in (100.0, 1.0))
+    found = fitted(DENSE, effort=lenient, **options)
+    paths = found.validation.paths
+    assert [path.sampled for path in paths] == [True, True, True, False, False]
+    foremost = sorted(paths[:3], key=lambda path: path.error)[:2]
+    assert [path.transform for path in paths[3:]] == [path.transform for path in foremost]
+    assert found.path.error == min(path.error for path in paths[3:])
+    assert len(fitted(DENSE, effort=strict, **options).validation.paths) == 4
+
+
+def test_few_cells_are_held_out_more_than_once():
+    found = fitted(NOISY, validation="auto")
+    assert found.validation.folds == 4
+    assert fitted(NOISY, validation=0.1).validation.folds == 1
+
+
+def test_a_single_scale_needs_no_sample():
+    found = fitted(effort=Effort(scouting_rows=50))
+    assert [path.sampled for path in found.validation.paths] == [False]
+
+
+# --- the tolerance
+
+
+@pytest.mark.parametrize("options", [{}, {"transform": "sqrt"}, {"baseline": "additive"}], ids=str)
+def test_the_tolerance_follows_the_held_out_error(options):
+    found = fitted(NOISY_EIGHT, **options)
+    path = found.path
+    noise = path.noise[path.best]
+    assert noise > 0.0
+    gaps = np.array([gap for gap, _ in found.validation.approach])
+    np.testing.assert_allclose(gaps, noise * np.array(GAP_SHARES[: gaps.size]), rtol=1e-12)
+    errors = np.array([error for _, error in found.validation.approach])
+    best = np.argmax(errors <= (1.0 + NEARLY_BEST) * errors.min())
+    assert found.validation.tolerance == gaps[best]
+    assert found.result.tolerance == pytest.approx(gaps[best], rel=1e-12)
+    if options == {}:
+        assert noise == pytest.approx(path.error**2, rel=1e-9)
+
+
+def test_a_handful_of_held_out_cells_is_not_asked_about_the_tolerance():
+    found = fitted()
+    assert found.validation.held_out < MIN_HELD_OUT
+    assert found.validation.approach == ()
+    assert found.validation.tolerance is None
+    assert found.result.tolerance == pytest.approx(DEFAULT_RTOL * np.mean(NOISY.values**2))
+
+
+def test_a_larger_tolerance_or_a_share_is_kept():
+    assert fitted(tol=0.5).result.tolerance == 0.5
+    mean_square = np.mean(NOISY.values**2)
+    assert fitted(rtol=1e-3).result.tolerance == pytest.approx(1e-3 * mean_square)
+    zeros = np.zeros(len(NOISY.values))
+    assert fitted(values=zeros).result.tolerance == 0.0
+    assert MIN_RTOL < DEFAULT_RTOL
+
+
+@pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")
+def test_a_tolerance_is_not_taken_from_a_validation_that_was_cut():
+    found = fitted(time_limit=1e-9)
+    assert found.validation.approach == ()
+    assert found.result.tolerance <= 1.01 * DEFAULT_RTOL * np.mean(NOISY.values**2)
+    assert found.status is Status.TIME_LIMIT
+
+
+@pytest.mark.parametrize("remainder", ["kriging", "none"])
+def test_the_tolerance_is_chosen_with_the_remainder_that_was_chosen(remainder, monkeypatch):
+    kriged, begun = [], []
+    start_from = FastEngine.start_from
+
+    def spy(observations, model, **arguments):
+        kriged.append(model)
+        return krige(observations, model, **arguments)
+
+    def start(engine, model, budget):
+        begun.append(len(model))
+        start_from(engine, model, budget)
+
+    monkeypatch.setattr(fold_module, "krige", spy)
+    monkeypatch.setattr(FastEngine, "start_from", start)
+    data = CLEAN if remainder == "none" else smooth()[0]
+    radius = 1.01 * data.values.max()
+    found = fitted(data, radius=radius, remainder="auto", validation=3)
+    n_pairs = len(found.validation.approach)
+    assert n_pairs > 0
+    assert found.path.remainder == remainder
+    if remainder == "kriging":  # folds and the last fit go on from the models of the walk
+        assert (len(kriged), len(begun)) == (3 + 3 * n_pairs, 3 + 1)
+    else:
+        assert (len(kriged), len(begun)) == (3, 0)
+
+
+# --- averages and the remainder
+
+
+def test_averaging_is_measured_and_certified():
+    found = fitted(n_solutions=4)
+    validation = found.validation
+    assert found.n_solutions == 4
+    assert 0.0 < validation.averaged < validation.single
+    alone = fitted()
+    assert found.radius == alone.radius
+    assert len(found.model) > len(alone.model)
+    assert found.model.weights.sum() <= found.radius * (1.0 + 1e-12)
+    checked(found)
+
+
+def test_averages_at_a_given_radius_are_measured_too():
+    validation = fitted(n_solutions=2, radius=0.8).validation
+    assert validation.path.radii.tolist() == [0.8]
+    assert validation.single is not None
+    assert validation.averaged <= validation.single * 1.5
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_auto_kriges_what_is_smooth_and_predicts_better(seed):
+    data, cells, truth = smooth(seed=seed)
+    radius = 1.01 * data.values.max()
+    plain, found = (fitted(data, radius=radius, remainder=name) for name in ("none", "auto"))
+    assert found.path.remainder == "kriging"
+    assert found.predictor.remainder.shape == data.shape
+    assert plain.predictor.remainder is None
+    assert error_of(found, cells, truth) < 0.7 * error_of(plain, cells, truth)
+    checked(found, data)
+
+
+def test_the_remainder_of_noise_around_a_box_is_kriged_only_if_validation_says_so():
+    said = set()
+    for rep in range(6):
+        rng = np.random.default_rng(rep)
+        values = np.zeros((8, 8, 8))
+        values[:4, :4, :4] = 1.0
+        known = rng.random(values.shape) < 0.5
+        seen = np.abs(values[known] + 0.3 * rng.standard_normal(known.sum()))
+        options = check_options(exact="off", remainder="auto")
+        found = fit(np.argwhere(known), seen, options, shape=values.shape)
+        said.add(found.path.remainder)
+        assert (found.path.remainder == "kriging") == (found.predictor.remainder is not None)
+        assert found.path.kriged.dtype == bool
+        assert found.radius == found.path.radius
+    assert "none" in said
+
+
+def test_boxes_that_saw_a_sample_for_a_kriging_of_no_use_are_walked_again():
+    rng = np.random.default_rng(0)
+    values = np.zeros((8, 8, 8))
+    values[:4, :4, :4] = 1.0
+    coords = np.argwhere(rng.random(values.shape) < 0.5)
+    seen = np.abs(values[tuple(coords.T)] + 0.3 * rng.standard_normal(len(coords)))
+    data = intensor.Planted(shape=values.shape, coords=coords, values=seen, truth=CLEAN.truth)
+    found = fitted(data, remainder="auto", seed=1, n_radii=3, effort=Effort(boxed_rows=100))
+    plain = fitted(data, seed=1, n_radii=3)
+    assert found.path.remainder == "none"
+    assert found.path.radii.tolist() == plain.path.radii.tolist()
+    assert found.path.errors.tolist() == plain.path.errors.tolist()
+
+
+def test_entire_fibres_are_held_out_where_entire_fibres_are_missing(monkeypatch):
+    seen = []
+
+    def spy(specs, **arguments):
+        seen.extend(spec.split for spec in specs)
+        return open_folds(specs, **arguments)
+
+    monkeypatch.setattr(choose_module, "open_folds", spy)
+    rng = np.random.default_rng(0)
+    known = np.broadcast_to(rng.random((8, 1, 8)) < 0.5, (8, 8, 8))
+    coords = np.argwhere(known)
+    options = check_options(exact="off", n_radii=1, remainder="auto")
+    fit(coords, rng.random(len(coords)), options, shape=(8, 8, 8))
+    split = seen[0]
+    training, held = split.training, split.held
+    fibres = [set(map(tuple, part.coords[:, [0, 2]].tolist())) for part in (training, held)]
+    assert not fibres[0] & fibres[1]
+    assert len(held) == 8 * len(fibres[1])
+
+
+@pytest.mark.parametrize("scoring", ["rmse", "mae"])
+@pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2.0, 150)])
+def test_the_error_of_the_mean_is_told_beside_that_of_the_fit(scoring, weights):
+    found = fitted(scoring=scoring, validation=4, sample_weight=weights).validation
+    samples = samples_of(NOISY, weights).in_order()
+    errors = []
+    for training, held in splits(samples, folds=4, share=0.25, seed=0):
+        apart = held.values - np.average(training.values, weights=training.weights)
+        size = apart**2 if scoring == "rmse" else np.abs(apart)
+        mean = np.average(size, weights=held.weights)
+        errors.append(np.sqrt(mean) if scoring == "rmse" else mean)
+    assert found.error_of_mean == pytest.approx(np.mean(errors), rel=1e-12)
+
+
+def test_a_fit_of_clean_data_is_far_better_than_the_mean():
+    found = fitted(CLEAN).validation
+    assert found.path.error < 0.1 * found.error_of_mean
+
+
+def names_of(path):
+    return path.transform, path.baseline
+
+
+@pytest.mark.needs_jit
+@pytest.mark.parametrize("remainder", ["none", "auto"])
+def test_six_scales_share_the_time(remainder):
+    data, cells, truth = smooth((20, 20, 20))
+    options = {"transform": "auto", "baseline": "auto", "remainder": remainder}
+    fitted(NOISY, n_radii=1, **options)  # so that nothing is compiled below
+    found = fitted(data, time_limit=3.0, rtol=1e-9, **options)
+    paths = found.validation.paths
+    names = {(path.transform, path.baseline) for path in paths}
+    assert len(names) == 6
+    if len(paths) > 6:  # scouted first: the scale was chosen by what that said
+        assert [path.sampled for path in paths] == [True] * 6 + [False] * (len(paths) - 6)
+        foremost = sorted(paths[:6], key=lambda path: path.error)[: len(paths) - 6]
+        assert [names_of(path) for path in paths[6:]] == [names_of(path) for path in foremost]
+        assert found.validation.chosen >= 6
+    assert (found.path.remainder == "kriging") == (found.predictor.remainder is not None)
+    assert error_of(found, cells, truth) < 0.5 * truth.std()
+    checked(found, data)
+
+
+def test_scouting_that_came_to_its_end_is_taken_as_it_is():
+    found = fitted(n_radii=2, transform="auto", baseline="auto", time_limit=60.0)
+    alone = fitted(n_radii=2, transform="auto", baseline="auto")
+    paths = found.validation.paths
+    assert [path.sampled for path in paths] == [False] * 6
+    for path, other in zip(paths, alone.validation.paths, strict=True):
+        assert np.array_equal(path.errors, other.errors)
+    assert found.validation.chosen == alone.validation.chosen
+
+
+@pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")
+def test_large_data_is_not_validated_without_time():
+    found = fitted(time_limit=1e-9, effort=Effort(scouting_rows=100))  # fewer than there are
+    assert found.status is Status.TIME_LIMIT
+    assert found.validation is None
+    assert found.radius == NOISY.values.max()
+    checked(found)

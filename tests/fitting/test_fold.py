@@ -1,0 +1,160 @@
+"""One fold: the numbers of a step are those of its model, and a fold can go on elsewhere."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import intensor
+from fitting_cases import NOISY_EIGHT, go_on, specs_of, splits_of
+from intensor.fitting import fold as fold_module
+from intensor.fitting.effort import DEFAULT_EFFORT, Effort
+from intensor.fitting.fold import Fold, Request, capture_step, restore_step
+from intensor.fitting.kriging import krige
+from intensor.fitting.options import RemainderMethod, check_options
+from intensor.fitting.scoring import SCORINGS
+from intensor.runtime.budget import Budget
+from intensor.solver.fast.engine import FastEngine
+from intensor.storage.codec import Branch
+
+
+def spec_of(data=NOISY_EIGHT, *, weights=None, effort=DEFAULT_EFFORT, **options):
+    checked = check_options(**options)
+    (spec,) = specs_of(splits_of(data, checked, weights), checked, effort=effort)
+    return spec
+
+
+def step_of(spec, radius=0.7, gap=None, budget=None):
+    return Fold(spec).step(Request(radius, gap), budget or Budget(), go_on)
+
+
+@pytest.mark.parametrize("scoring", SCORINGS)
+@pytest.mark.parametrize("transform", ["none", "sqrt"])
+def test_the_numbers_are_those_of_the_model(scoring, transform):
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, 300)
+    spec = spec_of(scoring=scoring, transform=transform, weights=weights)
+    step = step_of(spec)
+    training, held = spec.split.training, spec.split.held
+    prepared = spec.split.prepared(spec.scale)
+    predicted = prepared.predictor(step.model).predict(held.coords, unseen="mean")
+    assert step.error == SCORINGS[scoring].measure(held.values, predicted, held.weights)
+    residual = step.model.predict(training.coords) - prepared.transform.apply(training.values)
+    objective = np.average(residual**2, weights=training.weights)
+    assert step.objective == pytest.approx(objective, rel=1e-10)
+    forward = prepared.transform.apply
+    noise = np.average((forward(predicted) - forward(held.values)) ** 2, weights=held.weights)
+    assert step.noise == pytest.approx(noise, rel=1e-12)
+    assert (step.kriged, step.cut, step.kriging_seconds) == (False, False, 0.0)
+
+
+def test_the_noise_counts_weights():
+    weights = 1.0 + np.arange(300) % 2
+    rows = np.repeat(np.arange(300), weights.astype(int))
+    repeated = intensor.Planted(
+        shape=NOISY_EIGHT.shape,
+        coords=NOISY_EIGHT.coords[rows],
+        values=NOISY_EIGHT.values[rows],
+        truth=NOISY_EIGHT.truth,
+    )
+    weighted, other = step_of(spec_of(weights=weights)), step_of(spec_of(repeated))
+    assert weighted.error == pytest.approx(other.error, rel=1e-12)
+    assert weighted.noise == pytest.approx(other.noise, rel=1e-9)
+
+
+def test_predictions_may_leave_the_range_of_a_transform():
+    data = intensor.Planted(
+        shape=NOISY_EIGHT.shape,
+        coords=NOISY_EIGHT.coords,
+        values=NOISY_EIGHT.values + 0.01,
+        truth=NOISY_EIGHT.truth,
+    )
+    reciprocal = (lambda v: -1.0 / v, lambda z: -1.0 / z)
+    spec = spec_of(data, transform=reciprocal, baseline="additive")
+    for radius in (1.0, 2.0, 4.0):
+        assert np.isfinite(step_of(spec, radius * spec.largest).noise)
+
+
+def test_a_gap_is_approached():
+    spec = spec_of()
+    rough = step_of(spec)
+    close = step_of(spec, gap=1e-4)
+    assert close.objective < rough.objective
+    assert len(close.model) > len(rough.model)
+
+
+def test_a_fold_goes_on_from_a_captured_state_bit_by_bit():
+    spec = spec_of()
+    fold = Fold(spec)
+    fold.step(Request(0.5), Budget(), go_on)
+    state = fold.capture()
+    expected = fold.step(Request(0.7), Budget(), go_on)
+    other = Fold(pickle.loads(pickle.dumps(spec)))
+    other.restore(Branch(state, "here"))
+    found = other.step(Request(0.7), Budget(), go_on)
+    assert (found.error, found.objective) == (expected.error, expected.objective)
+    assert np.array_equal(found.model.weights, expected.model.weights)
+    again = restore_step(Branch(capture_step(found), "here"), NOISY_EIGHT.shape)
+    assert again.progress == found.progress
+    assert np.array_equal(again.model.weights, found.model.weights)
+
+
+# --- the remainder
+
+
+@pytest.mark.parametrize("radius", [0.2, 0.5, 1.0])
+@pytest.mark.parametrize("scoring", ["rmse", "balanced"])
+def test_errors_are_those_with_the_remainder_where_that_helps(radius, scoring):
+    effort = Effort(kriging_gap_ratio=1.0)  # so that all stop at the same boxes
+    plain, always, perhaps = (
+        step_of(spec_of(remainder=name, scoring=scoring, seed=4, effort=effort), radius)
+        for name in ("none", "kriging", "auto")
+    )
+    split = spec_of(seed=4).split
+    prepared = split.prepared(check_options().scales[0])
+    remainder = krige(prepared.observations, plain.model, budget=Budget(), seed=4, rough=True)
+    predictor = prepared.predictor(plain.model, remainder)
+    predicted = predictor.predict(split.held.coords, unseen="mean")
+    kriged = SCORINGS[scoring].measure(split.held.values, predicted, split.held.weights)
+    assert kriged != plain.error
+    assert (always.error, always.kriged) == (kriged, True)
+    assert (perhaps.error, perhaps.kriged) == (min(kriged, plain.error), kriged < plain.error)
+    # how well boxes do is told of the boxes, kriged or not
+    assert always.noise == perhaps.noise == plain.noise
+    assert always.objective == plain.objective
+
+
+def test_boxes_of_a_kriged_fold_see_a_sample_and_kriging_sees_all(monkeypatch):
+    seen = {}
+
+    def spy(observations, model, **arguments):
+        seen["kriged"] = observations.n_cells
+        return krige(observations, model, **arguments)
+
+    def engine(observations, **arguments):
+        seen["boxed"] = observations.n_cells
+        return FastEngine(observations, **arguments)
+
+    monkeypatch.setattr(fold_module, "krige", spy)
+    monkeypatch.setattr(fold_module, "FastEngine", engine)
+    spec = spec_of(remainder="kriging", effort=Effort(boxed_rows=60))
+    step_of(spec, 1.0)
+    n_cells = spec.split.training.n_cells
+    assert seen["kriged"] == n_cells > 60
+    assert 20 < seen["boxed"] < 0.8 * n_cells
+    step_of(spec_of(effort=Effort(boxed_rows=60)), 1.0)  # without a remainder, boxes see all
+    assert seen["boxed"] == n_cells
+
+
+def test_a_sparse_tensor_is_not_kriged():
+    spec = spec_of(intensor.planted((8, 8, 8), 8, noise=0.1), remainder="auto")
+    assert spec.remainder is RemainderMethod.AUTO
+    assert spec.possible_remainder is RemainderMethod.NONE
+    assert not spec.kriges
+    assert spec_of(remainder="auto").kriges
+
+
+def test_without_time_a_step_says_so():
+    step = step_of(spec_of(remainder="auto"), budget=Budget(0.0))
+    assert step.cut
+    assert step.kriging_seconds == np.inf
+    assert not step.kriged

@@ -1,0 +1,55 @@
+"""Errors by name against their definitions."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from intensor.fitting.scoring import MAPE, SCORINGS
+
+VALUES = np.array([1.0, 0.0, 4.0, 2.0])
+PREDICTED = np.array([2.0, 3.0, 4.0, 1.0])
+BY_HAND = {
+    "rmse": math.sqrt((1 + 9 + 0 + 1) / 4),
+    "mae": 5 / 4,
+    "mape": (1 + 0 + 0.5) / 3,
+    "balanced": math.sqrt(
+        math.sqrt(11 / 4) * ((math.sqrt(2) - 1) ** 2 + 3 + 0 + (1 - math.sqrt(2)) ** 2) / 4
+    ),
+}
+
+
+def test_every_scoring_is_tested():
+    assert list(SCORINGS) == list(BY_HAND)
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_by_hand(name):
+    scoring = SCORINGS[name]
+    assert scoring.name == name
+    assert scoring.measure(VALUES, PREDICTED) == pytest.approx(BY_HAND[name], rel=1e-14)
+    assert scoring.measure(VALUES, VALUES) == 0.0
+    assert scoring.measure(np.empty(0), np.empty(0)) == 0.0
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_weights_count_like_repeats(name):
+    scoring = SCORINGS[name]
+    weights = np.array([1, 2, 0, 3])
+    repeated = [np.repeat(array, weights) for array in (VALUES, PREDICTED)]
+    found = scoring.measure(VALUES, PREDICTED, weights.astype(float))
+    assert found == pytest.approx(scoring.measure(*repeated), rel=1e-14)
+    assert found == pytest.approx(scoring.measure(VALUES, PREDICTED, 0.1 * weights), rel=1e-14)
+    assert found != pytest.approx(BY_HAND[name])
+
+
+def test_a_relative_error_needs_values_to_be_relative_to():
+    nothing = np.zeros(3)
+    assert MAPE.measure(nothing, nothing) == 0.0
+    assert MAPE.measure(nothing, np.array([0.0, 1e-9, 0.0])) == math.inf
+
+
+def test_a_scoring_can_be_sent_to_a_worker():
+    again = pickle.loads(pickle.dumps(MAPE))
+    assert again.measure(VALUES, PREDICTED) == MAPE.measure(VALUES, PREDICTED)

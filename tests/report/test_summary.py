@@ -1,0 +1,69 @@
+"""The figures of a fit, and a fit compared with observations."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from intensor.report.summary import compare, errors_of, fitted_name, summarise
+from report.cases import make_fit
+
+
+def test_a_summary_has_the_figures_of_the_fit():
+    made, *_ = make_fit(radius="auto", transform="sqrt")
+    figures = summarise(made).as_dict()
+    assert list(figures)[:5] == ["status", "message", "objective", "bound", "gap"]
+    assert figures["objective"] == made.objective
+    assert figures["relative_gap"] == made.gap / made.objective
+    assert figures["cells"] == 108
+    assert (figures["transform"], figures["baseline"], figures["remainder"]) == (
+        "sqrt",
+        "none",
+        "none",
+    )
+    assert figures["validation"]["paths"][0]["radii"] is made.path.radii
+    assert json.dumps(figures["modes"]) == '["mode A", "mode B", "mode C"]'
+    assert summarise(make_fit()[0]).validation is None
+
+
+def test_a_negative_gap_of_rounding_is_none():
+    made, *_ = make_fit()
+    result = dataclasses.replace(made.result, bound=made.objective * (1.0 + 1e-15))
+    summary = summarise(dataclasses.replace(made, result=result))
+    assert summary.gap < 0.0
+    assert (summary.proven_gap, summary.proven_share) == (0.0, 0.0)
+
+
+def test_observations_of_weight_0_do_not_count():
+    made, coords, values = make_fit()
+    wrong = values.copy()
+    wrong[3] += 1000.0
+    weights = np.ones(values.size)
+    weights[3] = 0.0
+    kept = np.arange(values.size) != 3
+    expected = errors_of(made, coords[kept], values[kept], None)
+    found = compare(made, coords, wrong, sample_weight=weights)
+    assert (found.rmse, found.mae) == (expected["rmse"], expected["mae"])
+    assert not found.weighted
+    weights[5] = 2.0
+    assert compare(made, coords, wrong, sample_weight=weights).weighted
+
+
+def test_a_comparison_measures_the_fit():
+    made, coords, values = make_fit()
+    found = compare(made, coords, values)
+    errors = made.predict(coords) - values
+    assert found.rmse == pytest.approx(np.sqrt(np.mean(errors**2)))
+    assert found.explained == pytest.approx(1.0 - np.mean(errors**2) / np.var(values))
+    assert found.n_observed == len(np.unique(coords, axis=0))
+    assert found.worst(2).tolist() == np.argsort(-np.abs(errors))[:2].tolist()
+    assert found.agrees_with(made.objective)
+    assert not compare(made, coords, values + 1.0).agrees_with(made.objective)
+    assert compare(made, coords, np.full(values.size, 3.0)).explained is None
+
+
+def test_the_fitted_quantity_has_a_name():
+    assert fitted_name(make_fit()[0]) == "passengers"
+    made, *_ = make_fit(transform="sqrt", baseline="additive", radius=60.0, time_limit=2.0)
+    assert fitted_name(made) == "sqrt of passengers less the baseline"

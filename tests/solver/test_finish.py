@@ -1,0 +1,80 @@
+"""Final numbers are recomputed from the model, and only they decide on OPTIMAL."""
+
+import numpy as np
+import pytest
+
+from intensor.data.observations import observe
+from intensor.model.model import build_model
+from intensor.solver.finish import CELLS_AT_ONCE, finish, mean_squared_error
+from intensor.solver.result import Seconds, Status
+from intensor.solver.settings import Settings
+from intensor.solver.state import State, Witness
+from intensor.solver.variants import FAST
+
+BOXES = np.array([[1, 1, 1, 1], [1, 0, 1, 1]], dtype=np.uint8)
+
+
+class Stopped:
+    """An engine that has stopped at two boxes, with some total weight."""
+
+    n_active, altmin_runs, drops = 2, 11, 3
+
+    def __init__(self, total=1.0, **state):
+        self.state = State(value=0.5, bound=0.25, iterations=4, **state)
+        self.total = total
+
+    def vertices(self):
+        return BOXES, self.total * np.array([0.75, 0.25])
+
+
+def result_of(engine, *, values=(5.0, 5.0), status=Status.STALLED, tol=0.0):
+    return finish(
+        engine,
+        observe([[0, 0], [1, 1]], list(values)),
+        version=FAST,
+        settings=Settings(radius=3.0, tol=tol, rtol=0.0),
+        status=status,
+        trace=(),
+        seconds=Seconds(setup=1.0, solve=2.0),
+    )
+
+
+def test_numbers_are_in_the_units_of_the_data():
+    witness = Witness(flags=BOXES[:1], weights=np.ones(1), source="somewhere")
+    result = result_of(Stopped(witness=witness))
+    assert result.objective == pytest.approx((2.0**2 + 2.75**2) / 2.0)
+    assert result.bound == 0.25 * 9.0
+    assert result.witness.weights.tolist() == [3.0]
+    assert (result.bound_source, result.version) == ("somewhere", "fast")
+    assert (result.counters.iterations, result.counters.altmin_runs) == (4, 11)
+    assert result.counters.drops == 3
+    assert result.seconds.total == 3.0
+
+
+def test_without_a_witness_the_bound_is_the_variance_within_cells():
+    result = result_of(Stopped())
+    assert result.witness is None
+    assert result.bound_source == "within-cell variance"
+
+
+def test_weights_above_the_radius_are_scaled_back():
+    assert result_of(Stopped(total=1.0 + 1e-9)).model.weights.sum() <= 3.0 * (1.0 + 1e-15)
+    assert result_of(Stopped(total=0.5)).model.weights.sum() == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize(("tol", "status"), [(1.0, Status.STALLED), (10.0, Status.OPTIMAL)])
+def test_optimal_is_taken_back_when_the_recomputed_gap_is_too_large(tol, status):
+    assert result_of(Stopped(), status=Status.OPTIMAL, tol=tol).status is status
+
+
+def test_the_objective_is_that_of_the_definition_in_any_number_of_pieces():
+    n = CELLS_AT_ONCE + 5000
+    rng = np.random.default_rng(0)
+    coords = np.stack(np.unravel_index(np.arange(n), (200, 200)), axis=1)
+    values = rng.uniform(size=n)
+    cells = observe(coords, values, shape=(200, 200))
+    flags = rng.integers(0, 2, (3, 400), dtype=np.uint8)
+    model = build_model(flags, np.full(3, 0.5), shape=(200, 200), radius=2.0)
+    wanted = float(np.mean((model.predict(coords) - values) ** 2))
+    found = [mean_squared_error(model, cells, threads) for threads in (1, 2)]
+    assert found[0] == found[1] == pytest.approx(wanted, rel=1e-12)
