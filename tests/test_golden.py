@@ -10,7 +10,7 @@ import pytest
 
 import intensor
 from golden_cases import FOLDER, MODEL_SHAPE, SOLVE_CASES, SOLVES, every_cell, solve_case
-from intensor.fitting.packing import VERSION
+from intensor.fitting.model_file import FORMAT_VERSION as VERSION
 
 MODELS = sorted(path.stem for path in FOLDER.glob("model-*.npz"))
 

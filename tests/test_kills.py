@@ -65,7 +65,7 @@ def ended(process):
 def check_folder(folder, path):
     """See that the checkpoint can be read, and that nothing else is to be seen beside it."""
     if path.exists():
-        read_tree(path, "intensor checkpoint")
+        read_tree(path)
     visible = [name for name in os.listdir(folder) if not name.startswith(".")]
     hidden = [name for name in os.listdir(folder) if name.startswith(".")]
     assert visible in ([], [path.name])

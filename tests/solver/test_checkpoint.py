@@ -20,14 +20,13 @@ from intensor.solver.result import Status
 from intensor.storage.codec import read_tree, write_tree
 
 DATA = intensor.planted((6, 6, 6), 120, noise=0.3)
-FORMAT = "intensor checkpoint"
 
 
-def solve(data=DATA, *, stop=None, **words):
+def solve(data=DATA, *, stop=None, **options):
     """Solve; when told so, let the callback stop after some rounds."""
     callback = None if stop is None else lambda progress: progress.iteration < stop
-    words = {"radius": 1.0, "shape": data.shape, "callback": callback, **words}
-    return intensor.solve(data.coords, data.values, **words)
+    options = {"radius": 1.0, "shape": data.shape, "callback": callback, **options}
+    return intensor.solve(data.coords, data.values, **options)
 
 
 def without_time(result):
@@ -53,19 +52,19 @@ def stops(whole):
 
 @pytest.mark.parametrize("version", ["fast", *range(11)])
 def test_every_version_goes_on_as_if_nothing_had_happened(tmp_path, version):
-    words = {"version": version, "max_iterations": None if version == "fast" else 90}
-    whole = solve(**words)
+    options = {"version": version, "max_iterations": None if version == "fast" else 90}
+    whole = solve(**options)
     for stop in stops(whole):
         path = tmp_path / f"{stop}.npz"
-        cut = solve(stop=stop, checkpoint=path, **words)
+        cut = solve(stop=stop, checkpoint=path, **options)
         assert cut.status is Status.STOPPED
-        assert_same(solve(checkpoint=path, resume=True, **words), whole)
+        assert_same(solve(checkpoint=path, resume=True, **options), whole)
         # a run that has ended ends at once
-        assert_same(solve(checkpoint=path, resume=True, **words), whole)
+        assert_same(solve(checkpoint=path, resume=True, **options), whole)
 
 
 @pytest.mark.parametrize(
-    "words",
+    "options",
     [
         {"signed": True, "rtol": 1e-4},
         {"sample_weight": np.linspace(0.5, 1.5, DATA.values.size), "rtol": 1e-4},
@@ -73,12 +72,12 @@ def test_every_version_goes_on_as_if_nothing_had_happened(tmp_path, version):
         {"threads": 1},
     ],
 )
-def test_every_kind_of_problem(tmp_path, words):
-    whole = solve(**words)
+def test_every_kind_of_problem(tmp_path, options):
+    whole = solve(**options)
     for stop in stops(whole):
         path = tmp_path / f"{stop}.npz"
-        solve(stop=stop, checkpoint=path, **words)
-        assert_same(solve(checkpoint=path, resume=True, **words), whole)
+        solve(stop=stop, checkpoint=path, **options)
+        assert_same(solve(checkpoint=path, resume=True, **options), whole)
 
 
 def test_many_vertices_and_a_sample_first(tmp_path, monkeypatch):
@@ -88,25 +87,25 @@ def test_many_vertices_and_a_sample_first(tmp_path, monkeypatch):
     monkeypatch.setattr("intensor.solver.fast.engine.LARGE", 1 << 6)
     monkeypatch.setattr("intensor.solver.fast.engine.TELLING", 4)
     data = intensor.planted((7, 7, 7), 300, noise=0.2)
-    words = {"exact": "off", "rtol": 1e-4, "radius": 2.0, "max_iterations": 60}
-    whole = solve(data, **words)
+    options = {"exact": "off", "rtol": 1e-4, "radius": 2.0, "max_iterations": 60}
+    whole = solve(data, **options)
     assert whole.counters.drops > 0
     for stop in (1, 2, 20, 41):
         path = tmp_path / f"{stop}.npz"
-        solve(data, stop=stop, checkpoint=path, **words)
-        assert_same(solve(data, checkpoint=path, resume=True, **words), whole)
+        solve(data, stop=stop, checkpoint=path, **options)
+        assert_same(solve(data, checkpoint=path, resume=True, **options), whole)
 
 
 def test_files_and_clusters(tmp_path):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     columns = {f"mode{mode}": DATA.coords[:, mode] for mode in range(3)}
     pq.write_table(pa.table({**columns, "value": DATA.values}), tmp_path / "data.parquet")
-    words = {"radius": 1.0, "memory_limit": "512 MiB", "rtol": 1e-4}
+    options = {"radius": 1.0, "memory_limit": "512 MiB", "rtol": 1e-4}
     given = (tmp_path / "data.parquet", "value")
-    whole = intensor.solve(*given, **words)
+    whole = intensor.solve(*given, **options)
     path = tmp_path / "run.npz"
-    intensor.solve(*given, checkpoint=path, callback=lambda p: p.iteration < 9, **words)
-    assert_same(intensor.solve(*given, checkpoint=path, resume=True, **words), whole)
+    intensor.solve(*given, checkpoint=path, callback=lambda p: p.iteration < 9, **options)
+    assert_same(intensor.solve(*given, checkpoint=path, resume=True, **options), whole)
     # what was begun in files may be ended in memory
     here = solve(checkpoint=path, resume=True, rtol=1e-4)
     assert here.objective == pytest.approx(whole.objective, rel=1e-9)
@@ -116,25 +115,25 @@ def test_files_and_clusters(tmp_path):
 def test_on_a_cluster(tmp_path):
     distributed = pytest.importorskip("distributed")
     path = tmp_path / "run.npz"
-    words = {"max_iterations": 6}
+    options = {"max_iterations": 6}
     there = distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
     )
     with there, distributed.Client(there) as client:
-        whole = solve(client=client, **words)
-        solve(client=client, checkpoint=path, stop=3, **words)
-        assert_same(solve(client=client, checkpoint=path, resume=True, **words), whole)
+        whole = solve(client=client, **options)
+        solve(client=client, checkpoint=path, stop=3, **options)
+        assert_same(solve(client=client, checkpoint=path, resume=True, **options), whole)
 
 
 @pytest.mark.slow  # the simulator is
 def test_on_a_device(tmp_path):
     pytest.importorskip("numba_cuda")
     data = intensor.planted((3, 3), 6, noise=0.1)
-    words = {"device": "cuda", "max_iterations": 4, "exact": "off"}
-    whole = solve(data, **words)
+    options = {"device": "cuda", "max_iterations": 4, "exact": "off"}
+    whole = solve(data, **options)
     path = tmp_path / "run.npz"
-    solve(data, checkpoint=path, stop=2, **words)
-    assert_same(solve(data, checkpoint=path, resume=True, **words), whole)
+    solve(data, checkpoint=path, stop=2, **options)
+    assert_same(solve(data, checkpoint=path, resume=True, **options), whole)
 
 
 def test_a_limit_of_iterations_can_be_raised(tmp_path):
@@ -159,26 +158,26 @@ def test_time_spent_before_counts(tmp_path, monkeypatch):
     def tick(progress):
         clock.now += 1.0
 
-    words = {"checkpoint": path, "callback": tick, "exact": "auto"}
-    first = solve(**words, time_limit=5.0)
+    options = {"checkpoint": path, "callback": tick, "exact": "auto"}
+    first = solve(**options, time_limit=5.0)
     assert first.status is Status.TIME_LIMIT
     assert first.counters.iterations == 5
     clock.now += 1000.0  # nobody was at work
-    again = solve(**words, resume=True, time_limit=5.0)  # no time is left, but for the cut round
+    again = solve(**options, resume=True, time_limit=5.0)  # no time is left, but for the cut round
     assert again.status is Status.TIME_LIMIT
     assert again.counters.iterations == 5
-    more = solve(**words, resume=True, time_limit=10.0)
+    more = solve(**options, resume=True, time_limit=10.0)
     assert more.status is Status.TIME_LIMIT
     assert more.counters.iterations == 10
     assert [row.seconds for row in more.trace] == pytest.approx(range(10))
-    assert_same(solve(**words, resume=True), whole)
+    assert_same(solve(**options, resume=True), whole)
 
 
 def test_a_round_that_was_cut_short_is_not_kept(tmp_path, monkeypatch):
     """The exact oracle is cut off by the limit; what goes on asks it again."""
     clock, path, whole = Clock(monkeypatch), tmp_path / "run.npz", solve()
 
-    def too_slow(self, costs, **words):
+    def too_slow(self, costs, **options):
         clock.now += 100.0
         return Answer(flags=np.zeros(18, dtype=np.uint8), value=0.0, source="none")
 
@@ -237,7 +236,7 @@ def test_what_is_there_is_not_replaced(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
         ({"radius": 2.0}, r"other settings \(radius=1.0 in the file and 2.0 in this call\)"),
         ({"seed": 1}, "seed=0 in the file and 1"),
@@ -249,18 +248,18 @@ def test_what_is_there_is_not_replaced(tmp_path):
         ({"shape": (6, 6, 7)}, r"other data \(shape is \[6, 6, 6\] in the file"),
     ],
 )
-def test_other_settings_are_refused(tmp_path, words, message):
+def test_other_settings_are_refused(tmp_path, options, message):
     path = tmp_path / "run.npz"
     solve(checkpoint=path, max_iterations=3)
     with pytest.raises(CheckpointError, match=message):
-        solve(checkpoint=path, resume=True, **words)
+        solve(checkpoint=path, resume=True, **options)
 
 
 def test_other_data_is_refused(tmp_path):
     path = tmp_path / "run.npz"
     coords, values = DATA.coords, DATA.values
-    words = {"shape": DATA.shape, "radius": 1.0, "checkpoint": path, "max_iterations": 3}
-    intensor.solve(coords, values, **words)
+    options = {"shape": DATA.shape, "radius": 1.0, "checkpoint": path, "max_iterations": 3}
+    intensor.solve(coords, values, **options)
     swapped, moved = values.copy(), coords.copy()
     low, high = int(values.argmin()), int(values.argmax())
     swapped[[low, high]] = swapped[[high, low]]
@@ -269,14 +268,14 @@ def test_other_data_is_refused(tmp_path):
     nudged[high] *= 1.0 + 1e-6
     for other in [(coords, swapped), (coords, nudged), (moved, values), (coords[1:], values[1:])]:
         with pytest.raises(CheckpointError, match="other data"):
-            intensor.solve(*other, **words, resume=True)
+            intensor.solve(*other, **options, resume=True)
     order = np.random.default_rng(0).permutation(values.size)
-    again = intensor.solve(coords[order], values[order], **words, resume=True)
+    again = intensor.solve(coords[order], values[order], **options, resume=True)
     assert again.counters.iterations == 3
 
 
 def change(path, **changes):
-    tree = read_tree(path, FORMAT).tree
+    tree = read_tree(path).tree
     write_tree(path, {**tree, **changes})
 
 
@@ -290,7 +289,7 @@ def test_other_formats_are_refused(tmp_path):
     with pytest.raises(CheckpointError, match="is the checkpoint of a fit, and this is a solve"):
         solve(checkpoint=path, resume=True)
     np.savez(path, coords=DATA.coords)
-    with pytest.raises(CheckpointError, match="is no checkpoint of intensor"):
+    with pytest.raises(CheckpointError, match="is not a checkpoint of intensor"):
         solve(checkpoint=path, resume=True)
     content = b"not even an archive"
     path.write_bytes(content)
@@ -303,14 +302,14 @@ def test_other_formats_are_refused(tmp_path):
 def test_mutated_files_are_errors_or_the_same_run(tmp_path, version):
     """Every number and array of a file is changed in turn; what is accepted stays in bounds."""
     path = tmp_path / "run.npz"
-    words = {"version": version, "rtol": 1e-2, "checkpoint": path, "max_iterations": 12}
-    solve(**words)
+    options = {"version": version, "rtol": 1e-2, "checkpoint": path, "max_iterations": 12}
+    solve(**options)
     content = path.read_bytes()
     rng = random.Random(0)
     outcomes = {"refused": 0, "accepted": 0}
     for _ in range(60):
         path.write_bytes(content)
-        tree = read_tree(path, FORMAT).tree
+        tree = read_tree(path).tree
         node, names = tree, []
         while isinstance(node, (dict, list)) and node:
             name = rng.choice(list(node) if isinstance(node, dict) else range(len(node)))
@@ -319,7 +318,7 @@ def test_mutated_files_are_errors_or_the_same_run(tmp_path, version):
         parent[name] = mutate(node, rng)
         write_tree(path, tree)
         try:
-            result = solve(**words, resume=True)
+            result = solve(**options, resume=True)
         except CheckpointError:
             outcomes["refused"] += 1
         else:
@@ -358,7 +357,7 @@ def test_flipped_bits_are_errors(tmp_path):
 def test_room_is_not_made_for_what_is_only_claimed(tmp_path):
     path, whole = tmp_path / "run.npz", solve()
     solve(checkpoint=path, max_iterations=10)
-    tree = read_tree(path, FORMAT).tree
+    tree = read_tree(path).tree
     tree["content"]["engine"]["core"]["active"]["capacity"] = 64 << 30
     write_tree(path, tree)
     assert_same(solve(checkpoint=path, resume=True), whole)
@@ -441,12 +440,12 @@ def test_no_file_yet_is_a_start(tmp_path):
 
 
 def test_momentum_is_kept(tmp_path):
-    words = {"version": 5, "max_iterations": 24, "seed": 3}
-    whole = solve(**words)
+    options = {"version": 5, "max_iterations": 24, "seed": 3}
+    whole = solve(**options)
     for stop in range(1, 24, 3):
         path = tmp_path / f"{stop}.npz"
-        solve(stop=stop, checkpoint=path, **words)
-        assert_same(solve(checkpoint=path, resume=True, **words), whole)
+        solve(stop=stop, checkpoint=path, **options)
+        assert_same(solve(checkpoint=path, resume=True, **options), whole)
 
 
 def test_the_page_on_checkpoints_runs():
