@@ -59,40 +59,40 @@ KINDS = [
 @pytest.mark.parametrize("options", KINDS)
 def test_a_fit_goes_on_as_if_nothing_had_happened(tmp_path, options):
     calls = []
-    whole = fit(seen=calls, **options)
+    undisturbed = fit(seen=calls, **options)
     for share in (0.3, 0.6, 0.95):
         path = tmp_path / f"{share}.npz"
         stop = max(1, int(share * len(calls)))
         fit(stop=stop, checkpoint=path, **options)
         again = []
         found = fit(seen=again, checkpoint=path, resume=True, **options)
-        assert figures(found) == figures(whole)
+        assert figures(found) == figures(undisturbed)
         # the step that was cut short is the only one to be done again
         assert len(again) < len(calls) - stop + 60
         none = []
         found = fit(seen=none, checkpoint=path, resume=True, **options)
-        assert figures(found) == figures(whole)
+        assert figures(found) == figures(undisturbed)
         assert none == []
 
 
 def test_finished_steps_are_not_taken_again(tmp_path):
     options = {"validation": 3, "checkpoint": tmp_path / "run.npz"}
     calls = []
-    whole = fit(seen=calls, validation=3)
+    undisturbed = fit(seen=calls, validation=3)
     radii = list(dict.fromkeys(stage for stage in calls if stage.startswith("radius")))
     third = calls.index(radii[2])
     fit(stop=third + 1, **options)
     again = []
     found = fit(seen=again, resume=True, **options)
     assert again == calls[third:]
-    assert figures(found) == figures(whole)
+    assert figures(found) == figures(undisturbed)
     assert found.path.seconds.tolist() == sorted(found.path.seconds)
 
 
 def test_a_fold_goes_on_from_where_it_was(tmp_path):
     """Killed between two folds of a radius, not only between two radii."""
     calls = []
-    whole = fit(seen=calls, validation=3)
+    undisturbed = fit(seen=calls, validation=3)
     options = {"validation": 3, "checkpoint": tmp_path / "run.npz"}
     radii = list(dict.fromkeys(stage for stage in calls if stage.startswith("radius")))
     stop = calls.index(radii[2]) - 1  # in the last fold of the second radius
@@ -100,13 +100,13 @@ def test_a_fold_goes_on_from_where_it_was(tmp_path):
     entries = read_tree(tmp_path / "run.npz").tree["content"]["entries"]
     steps = [name.rpartition("/")[2] for name in entries if "step" in name]
     assert sorted(steps)[-2:] == ["step 1 of fold 0", "step 1 of fold 1"]
-    assert figures(fit(resume=True, **options)) == figures(whole)
+    assert figures(fit(resume=True, **options)) == figures(undisturbed)
 
 
 def test_ctrl_c_can_be_gone_on_from(tmp_path):
     options = {"validation": 2}
     calls = []
-    whole = fit(seen=calls, **options)
+    undisturbed = fit(seen=calls, **options)
     seen = []
 
     def interrupt(stage, progress):
@@ -117,7 +117,7 @@ def test_ctrl_c_can_be_gone_on_from(tmp_path):
     options["checkpoint"] = tmp_path / "run.npz"
     completer = TensorCompleter(callback=interrupt, **options)
     assert completer.fit(DATA.coords, DATA.values).status_ is Status.INTERRUPTED
-    assert figures(fit(resume=True, **options)) == figures(whole)
+    assert figures(fit(resume=True, **options)) == figures(undisturbed)
 
 
 def test_a_fit_that_ran_out_of_time_goes_on_with_more(tmp_path, monkeypatch):
@@ -218,7 +218,7 @@ def test_complete_takes_it_too(tmp_path):
 def test_on_a_cluster(tmp_path):
     distributed = pytest.importorskip("distributed")
     path = tmp_path / "run.npz"
-    whole = fit(validation=2)
+    undisturbed = fit(validation=2)
     there = distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
     )
@@ -226,9 +226,9 @@ def test_on_a_cluster(tmp_path):
         options = {"validation": 2, "checkpoint": path, "client": client}
         fit(stop=6, **options)
         again = []
-        assert figures(fit(seen=again, resume=True, **options)) == figures(whole)
+        assert figures(fit(seen=again, resume=True, **options)) == figures(undisturbed)
         path.unlink()
         fit(stop=6, **options)
     # what the cluster began may be ended here
     del options["client"]
-    assert figures(fit(resume=True, **options)) == figures(whole)
+    assert figures(fit(resume=True, **options)) == figures(undisturbed)

@@ -18,7 +18,7 @@ import traceback
 import warnings
 from pathlib import Path
 
-from fuzz.formats import FORMATS, MOST_BYTES, Format, made
+from fuzz.formats import FORMATS, MOST_BYTES, Case, Format, made
 
 ADDRESS_SPACE = 3 << 30
 """Bytes of address space beyond what a process has once it has begun."""
@@ -45,6 +45,17 @@ class Watch:
             known = path.startswith(str(self.inside)) or "__pycache__" in path or _of_numba()
             if isinstance(arguments[0], str | bytes | os.PathLike) and not known:
                 self.seen.append(f"write to {path}"[:200])
+
+    @classmethod
+    @contextlib.contextmanager
+    def in_this_process(cls):
+        """Yield a watch; what exists now is not collected again and again meanwhile."""
+        gc.collect()
+        gc.freeze()
+        try:
+            yield cls()
+        finally:
+            gc.unfreeze()
 
     @contextlib.contextmanager
     def over(self, folder: Path):
@@ -81,20 +92,19 @@ def forget_peak() -> None:
         Path("/proc/self/clear_refs").write_text("5")
 
 
-def run_case(one: Format, number: int, watch: Watch) -> dict[str, object]:
-    """Run one case and return what came of it: accepted, an error of ours, or what went wrong."""
-    words, blob = one.case(number)
+def run_case(one: Format, case: Case, watch: Watch) -> dict[str, object]:
+    """Run one case and return its outcome: accepted, refused with an error of ours, or a fault."""
     outer = Path(tempfile.mkdtemp(prefix="fuzz-"))
     folder = outer / "inner"
     folder.mkdir()
     beside = dict(made(one.beside))
     path = folder / one.file
-    path.write_bytes(blob)
+    path.write_bytes(case.blob)
     for name, content in beside.items():
         (folder / name).write_bytes(content)
-    answer: dict[str, object] = {"format": one.name, "number": number, "words": words}
-    size = len(blob)
-    del blob
+    answer: dict[str, object] = {"format": one.name, "case": case.description}
+    size = len(case.blob)
+    del case
     os.chdir(folder)
     gc.collect()
     forget_peak()
@@ -139,7 +149,7 @@ def serve() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what else is printed must not get in between
     for name in ("model", "csv", "parquet", "tns", "npz", "mat"):
-        run_case(FORMATS[name], 10**6, Watch())  # imports and compiles all there is
+        run_case(FORMATS[name], FORMATS[name].mutation(10**6), Watch())  # imports and compiles
     gc.collect()
     gc.freeze()  # what there is now is never looked at again, so that collecting costs nothing
     taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -151,7 +161,8 @@ def serve() -> None:
     answers.flush()
     for line in sys.stdin:
         name, number = line.split()
-        answers.write(json.dumps(run_case(FORMATS[name], int(number), watch)) + "\n")
+        answer = run_case(FORMATS[name], FORMATS[name].case(int(number)), watch)
+        answers.write(json.dumps({"number": int(number), **answer}) + "\n")
         answers.flush()
 
 
