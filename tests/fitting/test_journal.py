@@ -15,7 +15,7 @@ DATA = intensor.planted((6, 6, 6), 150, noise=0.1)
 
 
 def fit(*, stop=None, seen=None, data=DATA, **options):
-    """Fit; when told so, let the callback end it after some rounds."""
+    """Fit; with ``stop``, let the callback end it after that many rounds."""
     seen = [] if seen is None else seen
 
     def callback(stage, progress):

@@ -224,7 +224,7 @@ DAMAGE = {
     "transform": ({"header": header_with(transform="custom")}, "transform"),
     "baseline": ({"header": header_with(baseline="additive")}, "effects"),
     "signed": ({"header": header_with(signed=1)}, "signed"),
-    "n": ({"header": header_with(n=0)}, "'header.n' is 0, expected 1 to"),
+    "n": ({"header": header_with(n=0)}, "'header.n' is '0', expected an integer from 1 to"),
     "counts not finite": ({"counts": but(0, np.nan)}, "counts"),
     "counters": ({"header": header_with(counters={})}, "iterations"),
     "modes": ({"header": header_with(modes=[])}, "modes"),

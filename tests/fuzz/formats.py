@@ -90,8 +90,8 @@ class Format:
                 blob = mutator(blob, rng)
         if rng.random() < 0.05:  # two files in one
             other = valid[int(rng.integers(0, len(valid)))]
-            cut = damage.place(blob, rng)
-            blob, names = blob[:cut] + other[damage.place(other, rng) :], [*names, "splice"]
+            cut = damage.position(blob, rng)
+            blob, names = blob[:cut] + other[damage.position(other, rng) :], [*names, "splice"]
         return Case(" + ".join(names), blob)
 
 

@@ -1,4 +1,4 @@
-"""One worker process at a time: killed when it hangs, and started again when it died."""
+"""One worker process at a time: killed when it hangs, and started again when it has died."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Worker:
 
     def _start(self) -> None:
         environment = dict(os.environ)
-        # the worker changes its folder, so that no path may depend on the one it began in
+        # the worker changes its folder, so every path must be absolute
         folders = map(os.path.abspath, (TESTS, TESTS.parent, *filter(None, sys.path)))
         environment["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(folders))
         environment["OMP_NUM_THREADS"] = environment["NUMBA_NUM_THREADS"] = "1"
@@ -74,7 +74,7 @@ class Worker:
         assert first == "ready\n", f"the worker did not begin: {first!r}"
 
     def _end(self) -> int | None:
-        """End the process if there is one, and return the code it left with."""
+        """End the process if there is one, and return its exit code."""
         process, self._process = self._process, None
         if process is None:
             return None
@@ -103,7 +103,7 @@ def run_cases(worker: Worker, name: str, numbers: Iterable[int]) -> Iterator[dic
 
 
 def tally(answers: Iterable[dict]) -> tuple[Counter[str], list[dict]]:
-    """Return how many cases ended how, and those that went wrong."""
+    """Return the number of cases per outcome, and the faults."""
     counts: Counter[str] = Counter()
     faults = []
     for answer in answers:

@@ -1,7 +1,7 @@
-"""A process that reads damaged files: told "FORMAT NUMBER" a line, it answers a line of JSON.
+"""A process that reads damaged files: for each line "FORMAT NUMBER" it answers a line of JSON.
 
-It has little memory to lose and may die at any moment; ``pool`` sees to that. Every case runs in
-an empty folder, with an audit hook that notes what no reader has any business doing.
+Its memory is limited and it may die at any moment; ``pool`` starts it again. Every case runs in an
+empty folder, with an audit hook that records events that no reader should cause.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from pathlib import Path
 from fuzz.formats import FORMATS, MOST_BYTES, Case, Format, made
 
 ADDRESS_SPACE = 3 << 30
-"""Bytes of address space beyond what a process has once it has begun."""
+"""Bytes of address space that the process may take after its start."""
 NEVER = ("pickle.find_class", "os.system", "os.exec", "os.posix_spawn", "subprocess.Popen")
 NEVER += ("socket.connect", "ctypes.dlopen", "shutil.rmtree")
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 class Watch:
-    """Notes forbidden events while a case runs."""
+    """Records forbidden events while a case runs."""
 
     def __init__(self) -> None:
         self.inside: Path | None = None
         self.seen: list[str] = []
-        sys.addaudithook(self._note)
+        sys.addaudithook(self._record)
 
-    def _note(self, event: str, arguments: tuple) -> None:
+    def _record(self, event: str, arguments: tuple) -> None:
         if self.inside is None:
             return
         if event in NEVER and not _of_numba():
@@ -68,7 +68,7 @@ class Watch:
 
 
 def _of_numba() -> bool:
-    """Say whether Numba does it, which keeps what it compiled as pickles of its own."""
+    """Return whether Numba is the cause: it stores compiled code in pickles of its own."""
     frame = sys._getframe()
     while frame is not None:
         if f"{os.sep}numba{os.sep}" in frame.f_code.co_filename:
@@ -87,7 +87,7 @@ def peak() -> int:
 
 
 def forget_peak() -> None:
-    """Begin to measure anew, where the system can."""
+    """Reset the peak, where the system can."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
@@ -145,13 +145,13 @@ def run_case(one: Format, case: Case, watch: Watch) -> dict[str, object]:
 
 
 def serve() -> None:
-    """Answer until there are no more questions."""
+    """Answer until the input ends."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what else is printed must not get in between
+    os.dup2(2, 1)  # other output must not mix with the answers
     for name in ("model", "csv", "parquet", "tns", "npz", "mat"):
         run_case(FORMATS[name], FORMATS[name].mutation(10**6), Watch())  # imports and compiles
     gc.collect()
-    gc.freeze()  # what there is now is never looked at again, so that collecting costs nothing
+    gc.freeze()  # what exists now is never examined again, so that collecting is cheap
     taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     limit = taken + ADDRESS_SPACE
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

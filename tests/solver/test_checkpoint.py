@@ -23,7 +23,7 @@ DATA = intensor.planted((6, 6, 6), 120, noise=0.3)
 
 
 def solve(data=DATA, *, stop=None, **options):
-    """Solve; when told so, let the callback stop after some rounds."""
+    """Solve; with ``stop``, let the callback end it after that many rounds."""
     callback = None if stop is None else lambda progress: progress.iteration < stop
     options = {"radius": 1.0, "shape": data.shape, "callback": callback, **options}
     return intensor.solve(data.coords, data.values, **options)
@@ -153,7 +153,7 @@ def test_a_limit_of_iterations_can_be_raised(tmp_path):
 
 
 class Clock:
-    """Time that passes only when it is told to."""
+    """A clock that stands still unless a test moves it."""
 
     def __init__(self, monkeypatch):
         self.now = 100.0

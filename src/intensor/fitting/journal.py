@@ -84,17 +84,14 @@ class Journal:
     def record(self, entries: Mapping[str, Tree], *, whole: str | None = None) -> None:
         """Remember finished parts by their keys, unless the fit is being stopped.
 
-        Parameters
-        ----------
-        whole
-            A key whose parts, ``whole/...``, are no longer needed.
+        An entry replaces its parts: those whose keys begin with its own key and a slash.
         """
         if self._file is None or self._choosing.spent:
             return
         with self._lock:
-            if whole is not None:
-                for key in [key for key in self._entries if key.startswith(f"{whole}/")]:
-                    del self._entries[key]
+            parts = tuple(f"{key}/" for key in entries)
+            for key in [key for key in self._entries if key.startswith(parts)]:
+                del self._entries[key]
             self._put(entries)
 
     def choose(self, key: str, decision: bool) -> bool:
@@ -168,6 +165,7 @@ class JournalSection:
 
 
 NO_SECTION = JournalSection(Journal(None), "")
+# old names, until their users are renamed
 NO_NOTES = NO_SECTION
 Notes = JournalSection
 

@@ -258,9 +258,7 @@ def _restore_baseline(header: TreeReader, arrays: TreeReader, shape: Shape) -> B
     if header.text("baseline", ("none", "additive")) == "none":
         return None
     effects = arrays.finite_array("effects", (sum(shape),), largest=LARGEST)
-    mean = header.finite("baseline_mean")
-    if abs(mean) > LARGEST:
-        raise header.damaged(f"'header.baseline_mean' is {mean}, which is too large")
+    mean = header.finite("baseline_mean", largest=LARGEST)
     return Baseline(shape=shape, mean=mean, effects=effects)
 
 

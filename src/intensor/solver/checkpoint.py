@@ -282,6 +282,7 @@ def _alike(found: Any, value: Any) -> bool:
     return bool(found == _as_read(value))
 
 
+# old names, until their users are renamed
 EVERY = CHECKPOINT_INTERVAL
 Place = CheckpointTarget
 Keeper = Snapshots

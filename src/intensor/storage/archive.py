@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import tokenize
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -19,8 +20,6 @@ from intensor.errors import FileFormatError
 from intensor.storage.limits import largest_decompressed_size
 
 __all__ = ["list_entries", "read_archive"]
-
-T = TypeVar("T")
 
 ARCHIVE = "a NumPy archive (.npz)"
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -44,7 +43,8 @@ DAMAGE_ERRORS = (
 
 def list_entries(path: Any) -> list[str]:
     """Return the names of the arrays in an archive, without reading any of them."""
-    return _open(path, lambda archive: list(_entries_by_name(archive)))
+    with _opened(path, ARCHIVE) as archive:
+        return list(_entries_by_name(archive))
 
 
 def read_archive(
@@ -69,12 +69,16 @@ def read_archive(
     FileFormatError
         When the file is truncated, damaged, not a NumPy archive, or holds Python objects.
     """
-
-    def read(archive: zipfile.ZipFile) -> dict[str, AnyArray]:
+    methods = METHODS if compressed else METHODS[:1]
+    with _opened(path, kind) as archive:
         entries = _entries_by_name(archive)
         wanted = list(entries) if names is None else [name for name in names if name in entries]
         for name in wanted:
-            _check_method(entries[name], name, METHODS if compressed else METHODS[:1])
+            if entries[name].compress_type not in methods:
+                raise FileFormatError(
+                    f"entry {name!r} is compressed by method {entries[name].compress_type}; "
+                    "expected a file as numpy.savez writes it"
+                )
         claimed = sum(entries[name].file_size for name in wanted)
         if not compressed and claimed > os.path.getsize(path):
             raise FileFormatError(f"claims {claimed} bytes, more than it has; it is damaged")
@@ -85,14 +89,13 @@ def read_archive(
             )
         return {name: _read_entry(archive, entries[name], name) for name in wanted}
 
-    return _open(path, read, kind)
 
-
-def _open(path: Any, read: Callable[[zipfile.ZipFile], T], kind: str = ARCHIVE) -> T:
-    """Open an archive and read it; every error names the file."""
+@contextlib.contextmanager
+def _opened(path: Any, kind: str) -> Iterator[zipfile.ZipFile]:
+    """Open an archive; every error while it is read names the file."""
     try:
         with zipfile.ZipFile(Path(path)) as archive:
-            return read(archive)
+            yield archive
     except FileFormatError as problem:
         raise FileFormatError(f"{path}: {problem}") from None
     except DAMAGE_ERRORS as problem:
@@ -114,14 +117,6 @@ def _entries_by_name(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
             )
         entries[name] = entry
     return entries
-
-
-def _check_method(entry: zipfile.ZipInfo, name: str, methods: tuple[int, ...]) -> None:
-    if entry.compress_type not in methods:
-        raise FileFormatError(
-            f"entry {name!r} is compressed by method {entry.compress_type}; expected a file as "
-            "numpy.savez writes it"
-        )
 
 
 def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> AnyArray:

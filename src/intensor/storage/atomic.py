@@ -131,4 +131,5 @@ def _short_name(name: str) -> str:
     return name if len(encoded) <= MAX_KEPT_NAME else hashlib.sha256(encoded).hexdigest()
 
 
+# old names, until their users are renamed
 check_place = check_writable

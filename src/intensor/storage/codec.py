@@ -127,4 +127,5 @@ def _decode(value: Any, arrays: dict[str, AnyArray]) -> Any:
     return value
 
 
+# old names, until their users are renamed
 Branch = TreeReader

@@ -54,4 +54,5 @@ class _BoundedGzip(io.RawIOBase):
         super().close()
 
 
+# old names, until their users are renamed
 room_of = largest_decompressed_size

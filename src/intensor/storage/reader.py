@@ -117,11 +117,11 @@ class TreeReader:
         except OverflowError:
             raise self.damaged(f"{self._key(name)} is too large for a number") from None
 
-    def finite(self, name: str) -> float:
-        """Return a finite number."""
+    def finite(self, name: str, *, largest: float = math.inf) -> float:
+        """Return a finite number that is no larger in size than a limit."""
         found = self.number(name)
-        if not math.isfinite(found):
-            raise self._wrong(name, found, "a finite number")
+        if not (math.isfinite(found) and abs(found) <= largest):
+            raise self._wrong(name, found, "a finite number that is not too large")
         return found
 
     def amount(self, name: str, *, most: float = math.inf, infinite: bool = False) -> float:
@@ -135,8 +135,7 @@ class TreeReader:
         """Return an integer within limits."""
         found: int = self._get(name, int, "an integer")
         if not least <= found <= most:
-            shown = "an integer out of range" if abs(found) > most else str(found)
-            raise self.damaged(f"{self._key(name)} is {shown}, expected {least} to {most}")
+            raise self._wrong(name, found, f"an integer from {least} to {most}")
         return found
 
     def flag(self, name: str) -> bool:
