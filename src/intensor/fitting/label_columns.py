@@ -22,10 +22,11 @@ from intensor.storage.reader import Tree, TreeReader
 
 __all__ = ["capture_labels", "restore_labels"]
 
-KINDS = ("number", "date", "duration", "string", "mixed")
+LABEL_KINDS = ("number", "date", "duration", "string", "mixed")
 TIME_LETTERS = {"date": "M", "duration": "m"}
 """NumPy's letter for each kind of time."""
-CALENDAR = {"date": datetime.date, "datetime": datetime.datetime}
+CALENDAR_TYPES = {"date": datetime.date, "datetime": datetime.datetime}
+"""Types of labels in a mixed mode that JSON does not have, by their names in the file."""
 
 
 def capture_labels(labels: Labels) -> tuple[list[Tree], dict[str, AnyArray]]:
@@ -71,7 +72,7 @@ def restore_labels(header: TreeReader, arrays: TreeReader, shape: Shape) -> Labe
 
 
 def _restore_column(mode: TreeReader, arrays: TreeReader, name: str, length: int) -> AnyArray:
-    kind = mode.text("kind", KINDS)
+    kind = mode.text("kind", LABEL_KINDS)
     if kind == "number":
         column = arrays.array(name, None, (length,))
         if column.dtype.kind not in "biuf" or column.dtype.itemsize > 8:
@@ -110,7 +111,7 @@ def _encode_label(label: Any) -> Any:
     if isinstance(label, np.generic):
         label = label.item()
     for name in ("datetime", "date"):  # in this order: a datetime is a date as well
-        if isinstance(label, CALENDAR[name]):
+        if isinstance(label, CALENDAR_TYPES[name]):
             return {name: label.isoformat()}
     if isinstance(label, float) and not math.isfinite(label):
         return str(label)
@@ -127,4 +128,4 @@ def _decode_label(label: Any) -> Any:
     if not isinstance(label, dict):
         raise TypeError(f"a label is {str(label)[:60]}")
     ((name, text),) = label.items()
-    return CALENDAR[name].fromisoformat(text)
+    return CALENDAR_TYPES[name].fromisoformat(text)

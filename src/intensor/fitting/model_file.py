@@ -34,10 +34,10 @@ from intensor.options.checks import check_radius, check_shape
 from intensor.problem.vertex import mode_slices
 from intensor.solver.result import Counters, Result, Seconds, Status
 from intensor.solver.snapshot import (
-    COUNTERS,
-    LARGEST,
-    RESULT,
-    SECONDS,
+    COUNTER_FIELDS,
+    MAX_MAGNITUDE,
+    RESULT_FIELDS,
+    SECONDS_FIELDS,
     capture_fields,
     capture_trace,
     restore_model,
@@ -52,7 +52,7 @@ FORMAT_VERSION = 2
 """Version of the format; it grows when older readers would misunderstand a file."""
 PATH_COLUMNS = ("radii", "errors", "objectives", "boxes", "noise", "seconds", "kriged")
 """Columns of a path of radii; ``kriged`` exists since version 2."""
-PATH: dict[str, Getter] = {
+PATH_FIELDS: dict[str, Getter] = {
     **dict.fromkeys(("transform", "baseline", "metric"), TreeReader.text),
     "sampled": TreeReader.flag,
 }
@@ -70,7 +70,7 @@ def _approach(saved: TreeReader, name: str) -> tuple[tuple[float, float], ...]:
     )
 
 
-VALIDATION: dict[str, Getter] = {
+VALIDATION_FIELDS: dict[str, Getter] = {
     "metric": TreeReader.text,
     "folds": partial(TreeReader.count, least=1),
     "held_out": TreeReader.amount,
@@ -149,11 +149,11 @@ def _header(fit: Fit, modes: list[Tree], steps: list[str]) -> Tree:
         "baseline_mean": None if baseline is None else float(baseline.mean),
         "remainder": "none" if fit.predictor.remainder is None else "kriging",
         "status": result.status.name,
-        **capture_fields(result, RESULT),
+        **capture_fields(result, RESULT_FIELDS),
         "solver": result.version,
         "witness": None if witness is None else capture_fields(witness, ("radius", "signed")),
-        "counters": capture_fields(result.counters, COUNTERS),
-        "seconds": capture_fields(result.seconds, SECONDS),
+        "counters": capture_fields(result.counters, COUNTER_FIELDS),
+        "seconds": capture_fields(result.seconds, SECONDS_FIELDS),
         "steps": steps,
         "n": int(fit.n),
         "n_solutions": int(fit.n_solutions),
@@ -167,9 +167,9 @@ def _capture_validation(validation: Validation | None) -> Tree | None:
     if validation is None:
         return None
     return {
-        **capture_fields(validation, VALIDATION),
+        **capture_fields(validation, VALIDATION_FIELDS),
         "approach": [{"gap": gap, "error": error} for gap, error in validation.approach],
-        "paths": [capture_fields(path, PATH) for path in validation.paths],
+        "paths": [capture_fields(path, PATH_FIELDS) for path in validation.paths],
     }
 
 
@@ -245,7 +245,7 @@ def _restore_model(header: Tree, arrays: TreeReader, stem: str, shape: Shape) ->
 
 
 def _restore_counts(arrays: TreeReader, shape: Shape) -> FloatArray:
-    counts: FloatArray = arrays.finite_array("counts", (sum(shape),), largest=LARGEST)
+    counts: FloatArray = arrays.finite_array("counts", (sum(shape),), largest=MAX_MAGNITUDE)
     if (counts < 0.0).any():
         raise arrays.damaged("counts are out of range: some are below 0")
     totals = [float(counts[part].sum()) for part in mode_slices(shape)]
@@ -257,15 +257,15 @@ def _restore_counts(arrays: TreeReader, shape: Shape) -> FloatArray:
 def _restore_baseline(header: TreeReader, arrays: TreeReader, shape: Shape) -> Baseline | None:
     if header.text("baseline", ("none", "additive")) == "none":
         return None
-    effects = arrays.finite_array("effects", (sum(shape),), largest=LARGEST)
-    mean = header.finite("baseline_mean", largest=LARGEST)
+    effects = arrays.finite_array("effects", (sum(shape),), largest=MAX_MAGNITUDE)
+    mean = header.finite("baseline_mean", largest=MAX_MAGNITUDE)
     return Baseline(shape=shape, mean=mean, effects=effects)
 
 
 def _restore_remainder(header: TreeReader, arrays: TreeReader, shape: Shape) -> Remainder | None:
     if header.text("remainder", ("none", "kriging")) == "none":
         return None
-    return Remainder(field=arrays.finite_array("remainder", shape, largest=LARGEST))
+    return Remainder(field=arrays.finite_array("remainder", shape, largest=MAX_MAGNITUDE))
 
 
 def _restore_result(header: TreeReader, arrays: TreeReader, model: Model) -> Result:
@@ -276,14 +276,14 @@ def _restore_result(header: TreeReader, arrays: TreeReader, model: Model) -> Res
     number = isinstance(header.tree.get("solver"), int)
     steps = [str(step) for step in header.elements("steps")]
     return Result(
-        **read_fields(header, RESULT),
+        **read_fields(header, RESULT_FIELDS),
         status=Status[header.text("status", Status.__members__)],
         model=model,
         witness=witness,
         version=header.count("solver") if number else header.printable("solver"),
         trace=tuple(restore_trace(_joined({}, arrays, "trace_"), steps)),
-        counters=Counters(**read_fields(header.branch("counters"), COUNTERS)),
-        seconds=Seconds(**read_fields(header.branch("seconds"), SECONDS)),
+        counters=Counters(**read_fields(header.branch("counters"), COUNTER_FIELDS)),
+        seconds=Seconds(**read_fields(header.branch("seconds"), SECONDS_FIELDS)),
     )
 
 
@@ -295,18 +295,18 @@ def _restore_validation(header: TreeReader, arrays: TreeReader, version: int) ->
         _restore_path(_joined(part.tree, arrays, f"path_{index}_"), version)
         for index, part in enumerate(saved.branches("paths"))
     )
-    validation = Validation(**read_fields(saved, VALIDATION), paths=paths)
+    validation = Validation(**read_fields(saved, VALIDATION_FIELDS), paths=paths)
     if validation.chosen >= len(paths):
         raise saved.damaged(f"path {validation.chosen} was chosen of {len(paths)}")
     return validation
 
 
 def _restore_path(saved: TreeReader, version: int) -> RadiusPath:
-    radii = saved.finite_array("radii", (None,), largest=LARGEST)
+    radii = saved.finite_array("radii", (None,), largest=MAX_MAGNITUDE)
     if not (radii.size and (radii > 0.0).all()):
         raise saved.damaged(f"{saved.prefix}radii are not all positive, or there are none")
     if version == 1:
         saved.tree["kriged"] = np.zeros(radii.size)
     columns: Tree = {name: saved.array(name, "<f8", radii.shape) for name in PATH_COLUMNS}
     columns["kriged"] = columns["kriged"] > 0.0
-    return RadiusPath(**read_fields(saved, PATH), **columns)
+    return RadiusPath(**read_fields(saved, PATH_FIELDS), **columns)

@@ -22,11 +22,11 @@ from intensor.solver.state import State, Witness
 from intensor.storage.reader import Getter, Tree, TreeReader, read_fields
 
 __all__ = [
-    "COUNTERS",
-    "LARGEST",
-    "RESULT",
-    "SECONDS",
-    "STEPS",
+    "COUNTER_FIELDS",
+    "MAX_MAGNITUDE",
+    "RESULT_FIELDS",
+    "SECONDS_FIELDS",
+    "STEP_KINDS",
     "capture_fields",
     "capture_model",
     "capture_random",
@@ -40,26 +40,28 @@ __all__ = [
     "restore_trace",
 ]
 
-LARGEST = 1e100
-"""Largest size of weights and other numbers of a model that is read, so that no sum of them
+MAX_MAGNITUDE = 1e100
+"""Largest absolute value of any weight or other number of a model that is read, so that no sum
 overflows; data is far smaller (``checks.EXTREME``)."""
-BOUND_SLACK = 1e-6
-"""Share of the objective by which a bound may lie above it; more than rounding is damage."""
-STEPS = ("local", "separation")
-STATE: dict[str, Getter] = {
+MAX_BOUND_EXCESS = 1e-6
+"""Largest excess of a bound over the objective, as a share of it; rounding causes no more."""
+STEP_KINDS = ("local", "separation")
+"""Kinds of steps in a trace, which stores their index."""
+STATE_FIELDS: dict[str, Getter] = {
     **dict.fromkeys(("value", "bound", "phi", "gain", "lowest"), TreeReader.number),
     **dict.fromkeys(("iterations", "local_steps", "exact_calls", "idle"), TreeReader.count),
     "exhausted": TreeReader.flag,
 }
-COUNTERS: dict[str, Getter] = dict.fromkeys(Counters.__slots__, TreeReader.count)
-SECONDS: dict[str, Getter] = dict.fromkeys(("setup", "solve"), TreeReader.amount)
-RESULT: dict[str, Getter] = {
-    **dict.fromkeys(("objective", "bound"), partial(TreeReader.amount, most=LARGEST**2)),
+COUNTER_FIELDS: dict[str, Getter] = dict.fromkeys(Counters.__slots__, TreeReader.count)
+SECONDS_FIELDS: dict[str, Getter] = dict.fromkeys(("setup", "solve"), TreeReader.amount)
+RESULT_FIELDS: dict[str, Getter] = {
+    **dict.fromkeys(("objective", "bound"), partial(TreeReader.amount, most=MAX_MAGNITUDE**2)),
     "tolerance": partial(TreeReader.amount, infinite=True),
     "bound_source": TreeReader.printable,
 }
 FINITE_COLUMNS = ("objective", "bound", "seconds")
-NUMBER_COLUMNS = ("phi", "pricing_gap")
+"""Columns of a trace that are always finite."""
+GAP_COLUMNS = ("phi", "pricing_gap")
 """Columns of a trace that are infinite before the first call of an oracle."""
 
 
@@ -99,16 +101,16 @@ def capture_state(state: State) -> Tree:
     witness = state.witness
     names = ("flags", "weights", "source")
     return {
-        **capture_fields(state, STATE),
+        **capture_fields(state, STATE_FIELDS),
         "witness": None if witness is None else capture_fields(witness, names),
     }
 
 
 def restore_state(state: State, saved: TreeReader, length: int) -> None:
     """Fill in the state of a solve whose vertices have the given number of flags."""
-    for name, value in read_fields(saved, STATE).items():
+    for name, value in read_fields(saved, STATE_FIELDS).items():
         setattr(state, name, value)
-    if not state.bound <= state.value + BOUND_SLACK * abs(state.value):
+    if not state.bound <= state.value + MAX_BOUND_EXCESS * abs(state.value):
         raise saved.damaged(f"the bound {state.bound} is above the objective {state.value}")
     state.witness = None
     if "witness" in saved:
@@ -121,7 +123,7 @@ def restore_state(state: State, saved: TreeReader, length: int) -> None:
         )
 
 
-def capture_trace(trace: Sequence[Progress], steps: Sequence[str] = STEPS) -> Tree:
+def capture_trace(trace: Sequence[Progress], steps: Sequence[str] = STEP_KINDS) -> Tree:
     """Return the rows of a trace column by column; a step is its index among the ``steps``."""
     return {
         "iteration": np.array([row.iteration for row in trace], dtype=np.int64),
@@ -134,7 +136,7 @@ def capture_trace(trace: Sequence[Progress], steps: Sequence[str] = STEPS) -> Tr
     }
 
 
-def restore_trace(saved: TreeReader, steps: Sequence[str] = STEPS) -> list[Progress]:
+def restore_trace(saved: TreeReader, steps: Sequence[str] = STEP_KINDS) -> list[Progress]:
     """Return the rows of a trace again."""
     iteration = saved.array("iteration", "<i8", (None,))
     shape = (iteration.size,)
@@ -147,7 +149,7 @@ def restore_trace(saved: TreeReader, steps: Sequence[str] = STEPS) -> list[Progr
         "active": saved.array("active", "<i8", shape).tolist(),
         **{name: saved.finite_array(name, shape).tolist() for name in FINITE_COLUMNS},
     }
-    for name in NUMBER_COLUMNS:
+    for name in GAP_COLUMNS:
         column = saved.array(name, "<f8", shape)
         if np.isnan(column).any():
             raise saved.damaged(f"{saved.prefix}{name} has entries that are not numbers")
@@ -168,7 +170,7 @@ def capture_model(model: Model) -> Tree:
 
 def restore_model(saved: TreeReader, shape: Shape) -> Model:
     """Return a model of a shape again."""
-    weights = saved.finite_array("weights", (None,), largest=LARGEST)
+    weights = saved.finite_array("weights", (None,), largest=MAX_MAGNITUDE)
     count, signed = weights.size, saved.flag("signed")
     if not signed and (weights < 0.0).any():
         raise saved.damaged(f"{saved.prefix}weights are below 0 in a model that is not signed")
@@ -193,13 +195,13 @@ def capture_result(result: Result) -> Tree:
     """Return the result of a solve as a tree."""
     return {
         "status": result.status.name,
-        **capture_fields(result, RESULT),
+        **capture_fields(result, RESULT_FIELDS),
         "model": capture_model(result.model),
         "witness": None if result.witness is None else capture_model(result.witness),
         "version": str(result.version),
         "trace": capture_trace(result.trace),
-        "counters": capture_fields(result.counters, COUNTERS),
-        **capture_fields(result.seconds, SECONDS),
+        "counters": capture_fields(result.counters, COUNTER_FIELDS),
+        **capture_fields(result.seconds, SECONDS_FIELDS),
     }
 
 
@@ -207,12 +209,12 @@ def restore_result(saved: TreeReader, shape: Shape) -> Result:
     """Return the result of a solve again."""
     version = saved.text("version")
     return Result(
-        **read_fields(saved, RESULT),
+        **read_fields(saved, RESULT_FIELDS),
         status=Status[saved.text("status", Status.__members__)],
         model=restore_model(saved.branch("model"), shape),
         witness=restore_model(saved.branch("witness"), shape) if "witness" in saved else None,
         version=int(version) if version.isdecimal() and len(version) < 3 else version,
         trace=tuple(restore_trace(saved.branch("trace"))),
-        counters=Counters(**read_fields(saved.branch("counters"), COUNTERS)),
-        seconds=Seconds(**read_fields(saved, SECONDS)),
+        counters=Counters(**read_fields(saved.branch("counters"), COUNTER_FIELDS)),
+        seconds=Seconds(**read_fields(saved, SECONDS_FIELDS)),
     )

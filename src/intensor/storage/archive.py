@@ -22,7 +22,7 @@ from intensor.storage.limits import largest_decompressed_size
 __all__ = ["list_entries", "read_archive"]
 
 ARCHIVE = "a NumPy archive (.npz)"
-METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+COMPRESSION_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """Compression methods that NumPy writes. The zip library decompresses others without a limit."""
 DAMAGE_ERRORS = (
     zipfile.BadZipFile,
@@ -69,7 +69,7 @@ def read_archive(
     FileFormatError
         When the file is truncated, damaged, not a NumPy archive, or holds Python objects.
     """
-    methods = METHODS if compressed else METHODS[:1]
+    methods = COMPRESSION_METHODS if compressed else COMPRESSION_METHODS[:1]
     with _opened(path, kind) as archive:
         entries = _entries_by_name(archive)
         wanted = list(entries) if names is None else [name for name in names if name in entries]

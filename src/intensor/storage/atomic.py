@@ -15,7 +15,7 @@ from intensor.errors import FileFormatError
 
 __all__ = ["atomic_write", "check_writable"]
 
-PROBE = b"\0" * (1 << 16)
+TRIAL_BYTES = b"\0" * (1 << 16)
 """Bytes written as a trial, to find out whether a file can be written."""
 MAX_KEPT_NAME = 200
 """Longest name, in bytes, that a temporary file repeats; file systems allow 255 in all."""
@@ -61,7 +61,7 @@ def check_writable(path: Any) -> None:
     target = _find_target(path)
     temporary = target.with_name(f".intensor-{secrets.token_hex(6)}.part")
     with _cleaned_up(path, temporary), open(temporary, "xb") as file:
-        file.write(PROBE)
+        file.write(TRIAL_BYTES)
         file.flush()
         os.fsync(file.fileno())
 

@@ -20,9 +20,9 @@ from intensor.errors import CheckpointError, FileFormatError, ModelFileError
 __all__ = ["CHECKPOINT", "MODEL_FILE", "FileKind", "Getter", "Tree", "TreeReader", "read_fields"]
 
 Tree = dict[str, Any]
-NON_FINITE = ("inf", "-inf", "nan")
+NON_FINITE_NAMES = ("inf", "-inf", "nan")
 """Names of the numbers that JSON cannot express, as they are written."""
-MAX_SHOWN = 60
+MAX_SHOWN_CHARACTERS = 60
 """Most characters of a wrong value that a message shows."""
 
 
@@ -110,7 +110,7 @@ class TreeReader:
     def number(self, name: str) -> float:
         """Return a number, which may be infinite or NaN."""
         found = self._get(name, (int, float, str), "a number")
-        if isinstance(found, str) and found not in NON_FINITE:
+        if isinstance(found, str) and found not in NON_FINITE_NAMES:
             raise self._wrong(name, found, "a number")
         try:
             return float(found)
@@ -207,7 +207,9 @@ class TreeReader:
         return found
 
     def _wrong(self, name: str, found: Any, expected: str) -> FileFormatError:
-        return self.damaged(f"{self._key(name)} is {str(found)[:MAX_SHOWN]!r}, expected {expected}")
+        return self.damaged(
+            f"{self._key(name)} is {str(found)[:MAX_SHOWN_CHARACTERS]!r}, expected {expected}"
+        )
 
     def _key(self, name: str) -> str:
         return repr(f"{self.prefix}{name}")
