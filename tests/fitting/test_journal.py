@@ -8,6 +8,8 @@ import pytest
 import intensor
 from intensor._estimator import TensorCompleter
 from intensor.errors import CheckpointError
+from intensor.fitting.journal import NO_JOURNAL
+from intensor.solver.checkpoint import NO_SNAPSHOTS
 from intensor.solver.result import Status
 from intensor.storage.codec import read_tree, write_tree
 
@@ -203,6 +205,29 @@ def test_damaged_entries_are_errors(tmp_path):
         write_tree(path, tree)
         with pytest.raises(CheckpointError, match="is a damaged checkpoint"):
             fit(resume=True, **options)
+
+
+def test_a_finished_part_replaces_its_section(tmp_path):
+    """Steps of folds are in the file while a walk lasts; its result replaces them."""
+    options = {"validation": 2, "checkpoint": tmp_path / "run.npz"}
+    fit(stop=8, **options)
+    keys = read_tree(options["checkpoint"]).tree["content"]["entries"]
+    assert any("/step 0 of fold 0" in key for key in keys)
+    fit(resume=True, **options)
+    keys = read_tree(options["checkpoint"]).tree["content"]["entries"]
+    assert keys
+    assert not any("/" in key for key in keys)
+
+
+def test_without_a_file_nothing_is_remembered():
+    section = NO_JOURNAL.under("walk")
+    section.record({"clock": {"seconds": 3.0}})
+    assert section.recall("clock") is None
+    assert section.seconds == 0.0
+    assert not section.active
+    assert NO_JOURNAL.choose("late", True) is True
+    assert NO_JOURNAL.choose("late", False) is False
+    assert NO_JOURNAL.snapshots("fit") is NO_SNAPSHOTS
 
 
 def test_complete_takes_it_too(tmp_path):

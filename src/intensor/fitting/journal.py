@@ -8,6 +8,7 @@ cut short is not an entry: it is done again from its beginning.
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +23,7 @@ from intensor.solver.checkpoint import NO_SNAPSHOTS, CheckpointFile, CheckpointT
 from intensor.solver.fingerprint import random_boxes
 from intensor.storage.reader import Tree, TreeReader
 
-__all__ = ["NO_SECTION", "Journal", "JournalSection"]
+__all__ = ["NO_JOURNAL", "Journal"]
 
 ROWS_AT_ONCE = 1 << 16
 """Observations that are predicted at a time when the data is identified."""
@@ -30,6 +31,9 @@ ROWS_AT_ONCE = 1 << 16
 
 class Journal:
     """Entries of a fit by their keys; without a target it remembers nothing.
+
+    ``under`` gives a section of the journal for one part of the fit, whose keys all begin with the
+    key of that part and a slash.
 
     Parameters
     ----------
@@ -42,13 +46,14 @@ class Journal:
         Seconds that the fit took so far.
     """
 
-    def __init__(self, target: CheckpointTarget | None) -> None:
+    def __init__(self, target: CheckpointTarget | None = None) -> None:
         self._file = None if target is None else CheckpointFile(target, kind="fit")
         self.elapsed = 0.0 if self._file is None else self._file.elapsed
         self._saved: TreeReader | None = None
         self._entries: dict[str, Tree] = {}
+        self._unwritten: set[str] = set()
+        self._prefix = ""
         self._budget = self._choosing = Budget()
-        self._unwritten = False
         self._lock = threading.RLock()
 
     def begin(self, samples: Samples, options: Options, budget: Budget, choosing: Budget) -> None:
@@ -68,29 +73,35 @@ class Journal:
         self._file.check(settings=_decisive(options), data=_fingerprint(samples, options))
         if self._file.saved is not None:
             self._saved = self._file.saved.branch("content").branch("entries")
-            self._entries = {key: self._saved.branch(key).tree for key in self._saved.tree}
+            self._entries.update((key, self._saved.branch(key).tree) for key in self._saved.tree)
 
     @property
     def active(self) -> bool:
         """Whether anything is remembered."""
         return self._file is not None
 
+    @property
+    def seconds(self) -> float:
+        """Seconds that the part of the fit with this section took so far."""
+        clock = self.recall("clock")
+        return 0.0 if clock is None else max(0.0, clock.finite("seconds"))
+
     def recall(self, key: str) -> TreeReader | None:
         """Return the entry that the file had under a key, if it had one."""
-        if self._saved is None or key not in self._saved:
+        if self._saved is None or self._prefix + key not in self._saved:
             return None
-        return self._saved.branch(key)
+        return self._saved.branch(self._prefix + key)
 
     def record(self, entries: Mapping[str, Tree], *, whole: str | None = None) -> None:
-        """Remember finished parts by their keys, unless the fit is being stopped.
+        """Remember finished parts by their keys, all of them or none, unless the fit is stopping.
 
-        An entry replaces its parts: those whose keys begin with its own key and a slash.
+        An entry replaces its section: the entries whose keys begin with its own key and a slash.
         """
         if self._file is None or self._choosing.spent:
             return
         with self._lock:
-            parts = tuple(f"{key}/" for key in entries)
-            for key in [key for key in self._entries if key.startswith(parts)]:
+            sections = tuple(f"{self._prefix}{key}/" for key in entries)
+            for key in [key for key in self._entries if key.startswith(sections)]:
                 del self._entries[key]
             self._put(entries)
 
@@ -113,9 +124,11 @@ class Journal:
             store=lambda tree: self._put({key: {"run": tree}}),
         )
 
-    def under(self, key: str) -> JournalSection:
-        """Return the section whose keys begin with a key."""
-        return JournalSection(self, key)
+    def under(self, key: str) -> Journal:
+        """Return the section of a key."""
+        section = copy.copy(self)  # which shares the file, the entries and the lock
+        section._prefix = f"{self._prefix}{key}/"
+        return section
 
     def close(self) -> None:
         """Write the entries that have not been written yet."""
@@ -125,49 +138,23 @@ class Journal:
 
     def _put(self, entries: Mapping[str, Tree]) -> None:
         with self._lock:
-            self._entries.update(entries)
-            self._unwritten = True
+            self._entries.update((self._prefix + key, tree) for key, tree in entries.items())
+            self._unwritten.update(entries)
             if self._file is not None and self._file.due:
                 self._write(self._file)
 
     def _write(self, file: CheckpointFile) -> None:
         file.write({"entries": self._entries}, self._budget.elapsed)
-        self._unwritten = False
+        self._unwritten.clear()
 
     keeper = snapshots
 
 
-class JournalSection:
-    """The entries of a journal whose keys begin with ``key/``: those of one walk."""
+NO_JOURNAL = Journal()
 
-    def __init__(self, journal: Journal, key: str) -> None:
-        self._journal = journal
-        self._key = key
-
-    @property
-    def active(self) -> bool:
-        """Whether anything is remembered."""
-        return self._journal.active
-
-    def recall(self, key: str) -> TreeReader | None:
-        """Return the entry that the file had under a key, if it had one."""
-        return self._journal.recall(f"{self._key}/{key}")
-
-    def record(self, entries: Mapping[str, Tree]) -> None:
-        """Remember entries that belong together: all of them are written or none."""
-        self._journal.record({f"{self._key}/{key}": tree for key, tree in entries.items()})
-
-    @property
-    def seconds(self) -> float:
-        """Seconds that the walk took so far."""
-        clock = self.recall("clock")
-        return 0.0 if clock is None else max(0.0, clock.finite("seconds"))
-
-
-NO_SECTION = JournalSection(Journal(None), "")
 # old names, until their users are renamed
-NO_NOTES = NO_SECTION
-Notes = JournalSection
+NO_NOTES = NO_JOURNAL
+Notes = Journal
 
 
 def _decisive(options: Options) -> Tree:

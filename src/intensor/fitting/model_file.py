@@ -122,15 +122,16 @@ def load(path: Any) -> Fit:
     try:
         path = check_path(path)
         check_file(path)
-        header, arrays = read_entries(path, MODEL_FILE)
+    except (EmptyDataError, FileFormatError) as problem:
+        raise ModelFileError(str(problem)) from None
+    header, arrays = read_entries(path, MODEL_FILE)
+    try:
         return _restore_fit(
             TreeReader(header, path, kind=MODEL_FILE, prefix="header."),
             TreeReader(dict(arrays), path, kind=MODEL_FILE),
         )
     except ModelFileError:
         raise
-    except (EmptyDataError, FileFormatError) as problem:
-        raise ModelFileError(str(problem)) from None
     except (InputError, ValueError, TypeError, LookupError, OverflowError, RecursionError) as wrong:
         raise MODEL_FILE.damaged(path, " ".join(str(wrong).split())[:200]) from wrong
 
