@@ -209,8 +209,10 @@ def test_damaged_entries_are_errors(tmp_path):
 
 def test_a_finished_part_replaces_its_section(tmp_path):
     """Steps of folds are in the file while a walk lasts; its result replaces them."""
-    options = {"validation": 2, "checkpoint": tmp_path / "run.npz"}
-    fit(stop=8, **options)
+    calls = []
+    fit(seen=calls, validation=3)
+    options = {"validation": 3, "checkpoint": tmp_path / "run.npz"}
+    fit(stop=int(0.4 * len(calls)), **options)
     keys = read_tree(options["checkpoint"]).tree["content"]["entries"]
     assert any("/step 0 of fold 0" in key for key in keys)
     fit(resume=True, **options)
