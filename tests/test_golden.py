@@ -20,7 +20,7 @@ from golden_cases import (
     golden_fit,
     solve_case,
 )
-from intensor.fitting.packing import VERSION
+from intensor.fitting.model_file import FORMAT_VERSION
 
 MODELS = sorted(path.stem for path in FOLDER.glob("model-*.npz"))
 
@@ -40,7 +40,7 @@ def test_there_is_a_model_of_every_version():
     for name in MODELS:
         with np.load(FOLDER / f"{name}.npz") as file:
             found.add(json.loads(file["header"].tobytes())["format_version"])
-    assert found == set(range(1, VERSION + 1))
+    assert found == set(range(1, FORMAT_VERSION + 1))
 
 
 @pytest.mark.parametrize(

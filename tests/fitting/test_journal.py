@@ -8,22 +8,23 @@ import pytest
 import intensor
 from intensor._estimator import TensorCompleter
 from intensor.errors import CheckpointError
+from intensor.fitting.journal import NO_JOURNAL
+from intensor.solver.checkpoint import NO_SNAPSHOTS
 from intensor.solver.result import Status
 from intensor.storage.codec import read_tree, write_tree
 
 DATA = intensor.planted((6, 6, 6), 150, noise=0.1)
-FORMAT = "intensor checkpoint"
 
 
-def fit(*, stop=None, seen=None, data=DATA, **words):
-    """Fit; when told so, let the callback end it after some rounds."""
+def fit(*, stop=None, seen=None, data=DATA, **options):
+    """Fit; with ``stop``, let the callback end it after that many rounds."""
     seen = [] if seen is None else seen
 
     def callback(progress):
         seen.append(progress.stage)
         return stop is None or len(seen) < stop
 
-    return TensorCompleter(callback=callback, **words).fit(data.coords, data.values).fit_
+    return TensorCompleter(callback=callback, **options).fit(data.coords, data.values).fit_
 
 
 def figures(found):
@@ -57,57 +58,57 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize("words", KINDS)
-def test_a_fit_goes_on_as_if_nothing_had_happened(tmp_path, words):
+@pytest.mark.parametrize("options", KINDS)
+def test_a_fit_goes_on_as_if_nothing_had_happened(tmp_path, options):
     calls = []
-    whole = fit(seen=calls, **words)
+    undisturbed = fit(seen=calls, **options)
     for share in (0.3, 0.6, 0.95):
         path = tmp_path / f"{share}.npz"
         stop = max(1, int(share * len(calls)))
-        fit(stop=stop, checkpoint=path, **words)
+        fit(stop=stop, checkpoint=path, **options)
         again = []
-        found = fit(seen=again, checkpoint=path, resume=True, **words)
-        assert figures(found) == figures(whole)
+        found = fit(seen=again, checkpoint=path, resume=True, **options)
+        assert figures(found) == figures(undisturbed)
         # the step that was cut short is the only one to be done again
         assert len(again) < len(calls) - stop + 60
         none = []
-        found = fit(seen=none, checkpoint=path, resume=True, **words)
-        assert figures(found) == figures(whole)
+        found = fit(seen=none, checkpoint=path, resume=True, **options)
+        assert figures(found) == figures(undisturbed)
         assert none == []
 
 
 def test_finished_steps_are_not_taken_again(tmp_path):
-    words = {"validation": 3, "checkpoint": tmp_path / "run.npz"}
+    options = {"validation": 3, "checkpoint": tmp_path / "run.npz"}
     calls = []
-    whole = fit(seen=calls, validation=3)
-    radii = list(dict.fromkeys(word for word in calls if word.startswith("radius")))
+    undisturbed = fit(seen=calls, validation=3)
+    radii = list(dict.fromkeys(stage for stage in calls if stage.startswith("radius")))
     third = calls.index(radii[2])
-    fit(stop=third + 1, **words)
+    fit(stop=third + 1, **options)
     again = []
-    found = fit(seen=again, resume=True, **words)
+    found = fit(seen=again, resume=True, **options)
     assert again == calls[third:]
-    assert figures(found) == figures(whole)
+    assert figures(found) == figures(undisturbed)
     assert found.path.seconds.tolist() == sorted(found.path.seconds)
 
 
 def test_a_fold_goes_on_from_where_it_was(tmp_path):
     """Killed between two folds of a radius, not only between two radii."""
     calls = []
-    whole = fit(seen=calls, validation=3)
-    words = {"validation": 3, "checkpoint": tmp_path / "run.npz"}
-    radii = list(dict.fromkeys(word for word in calls if word.startswith("radius")))
+    undisturbed = fit(seen=calls, validation=3)
+    options = {"validation": 3, "checkpoint": tmp_path / "run.npz"}
+    radii = list(dict.fromkeys(stage for stage in calls if stage.startswith("radius")))
     stop = calls.index(radii[2]) - 1  # in the last fold of the second radius
-    fit(stop=stop, **words)
-    entries = read_tree(tmp_path / "run.npz", FORMAT).tree["content"]["entries"]
+    fit(stop=stop, **options)
+    entries = read_tree(tmp_path / "run.npz").tree["content"]["entries"]
     steps = [name.rpartition("/")[2] for name in entries if "step" in name]
     assert sorted(steps)[-2:] == ["step 1 of fold 0", "step 1 of fold 1"]
-    assert figures(fit(resume=True, **words)) == figures(whole)
+    assert figures(fit(resume=True, **options)) == figures(undisturbed)
 
 
 def test_ctrl_c_can_be_gone_on_from(tmp_path):
-    words = {"validation": 2}
+    options = {"validation": 2}
     calls = []
-    whole = fit(seen=calls, **words)
+    undisturbed = fit(seen=calls, **options)
     seen = []
 
     def interrupt(progress):
@@ -115,10 +116,10 @@ def test_ctrl_c_can_be_gone_on_from(tmp_path):
         if len(seen) == len(calls) // 2:
             signal.raise_signal(signal.SIGINT)
 
-    words["checkpoint"] = tmp_path / "run.npz"
-    completer = TensorCompleter(callback=interrupt, **words)
+    options["checkpoint"] = tmp_path / "run.npz"
+    completer = TensorCompleter(callback=interrupt, **options)
     assert completer.fit(DATA.coords, DATA.values).status_ is Status.INTERRUPTED
-    assert figures(fit(resume=True, **words)) == figures(whole)
+    assert figures(fit(resume=True, **options)) == figures(undisturbed)
 
 
 def test_a_fit_that_ran_out_of_time_goes_on_with_more(tmp_path, monkeypatch):
@@ -131,16 +132,16 @@ def test_a_fit_that_ran_out_of_time_goes_on_with_more(tmp_path, monkeypatch):
         now += 1.0
         calls.append(progress.stage)
 
-    words = {"callback": tick, "checkpoint": tmp_path / "run.npz", "rtol": 1e-6}
-    short = TensorCompleter(time_limit=30.0, **words).fit(DATA.coords, DATA.values)
+    options = {"callback": tick, "checkpoint": tmp_path / "run.npz", "rtol": 1e-6}
+    short = TensorCompleter(time_limit=30.0, **options).fit(DATA.coords, DATA.values)
     assert short.status_ is Status.TIME_LIMIT
     assert 30 <= len(calls) <= 33
-    again = TensorCompleter(time_limit=30.0, resume=True, **words).fit(DATA.coords, DATA.values)
+    again = TensorCompleter(time_limit=30.0, resume=True, **options).fit(DATA.coords, DATA.values)
     assert again.status_ is Status.TIME_LIMIT  # time spent before counts
     assert again.objective_ <= short.objective_ * (1.0 + 1e-9)
     radii = again.path_.radii.tolist()
     before = len(calls)
-    longer = TensorCompleter(time_limit=1e6, resume=True, **words).fit(DATA.coords, DATA.values)
+    longer = TensorCompleter(time_limit=1e6, resume=True, **options).fit(DATA.coords, DATA.values)
     assert longer.status_ is Status.OPTIMAL
     assert longer.path_.radii.tolist() == radii  # what was chosen stays so
     assert set(calls[before:]) == {"fit"}
@@ -148,7 +149,7 @@ def test_a_fit_that_ran_out_of_time_goes_on_with_more(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
         ({"validation": 4}, "folds=3 in the file and 4"),
         ({"transform": "sqrt"}, "scales=.*none, none.*sqrt, none"),
@@ -160,58 +161,83 @@ def test_a_fit_that_ran_out_of_time_goes_on_with_more(tmp_path, monkeypatch):
         ({"remainder": "auto"}, "remainder='none'"),
     ],
 )
-def test_other_settings_are_refused(tmp_path, words, message):
+def test_other_settings_are_refused(tmp_path, options, message):
     given = {"validation": 3, "checkpoint": tmp_path / "run.npz"}
     fit(stop=5, **given)
     fit(stop=5, resume=True, **given)
     with pytest.raises(CheckpointError, match=message):
-        fit(resume=True, **{**given, **words})
+        fit(resume=True, **{**given, **options})
 
 
 def test_other_data_is_refused(tmp_path):
-    words = {"checkpoint": tmp_path / "run.npz", "stop": 5}
-    fit(**words)
+    options = {"checkpoint": tmp_path / "run.npz", "stop": 5}
+    fit(**options)
     with pytest.raises(CheckpointError, match="other data"):
-        fit(resume=True, data=intensor.planted((6, 6, 6), 150, noise=0.1, rep=2), **words)
+        fit(resume=True, data=intensor.planted((6, 6, 6), 150, noise=0.1, rep=2), **options)
     with pytest.raises(CheckpointError, match="is there already"):
-        fit(**words)
+        fit(**options)
     with pytest.raises(CheckpointError, match="is the checkpoint of a fit"):
         intensor.solve(
-            DATA.coords, DATA.values, radius=1.0, checkpoint=words["checkpoint"], resume=True
+            DATA.coords, DATA.values, radius=1.0, checkpoint=options["checkpoint"], resume=True
         )
 
 
 def test_functions_are_told_apart(tmp_path):
-    words = {"checkpoint": tmp_path / "run.npz", "stop": 5}
-    fit(transform=(np.sqrt, np.square), **words)
-    fit(transform=(np.sqrt, np.square), resume=True, **words)
+    options = {"checkpoint": tmp_path / "run.npz", "stop": 5}
+    fit(transform=(np.sqrt, np.square), **options)
+    fit(transform=(np.sqrt, np.square), resume=True, **options)
     with pytest.raises(CheckpointError, match="transformed is"):
-        fit(transform=(np.cbrt, lambda fitted: fitted**3), resume=True, **words)
+        fit(transform=(np.cbrt, lambda fitted: fitted**3), resume=True, **options)
 
 
 def test_damaged_entries_are_errors(tmp_path):
-    words = {"validation": 3, "checkpoint": tmp_path / "run.npz"}
-    path = words["checkpoint"]
+    options = {"validation": 3, "checkpoint": tmp_path / "run.npz"}
+    path = options["checkpoint"]
     calls = []
     fit(seen=calls, validation=3)
-    fit(stop=int(0.4 * len(calls)), **words)
+    fit(stop=int(0.4 * len(calls)), **options)
     content = path.read_bytes()
-    names = list(read_tree(path, FORMAT).tree["content"]["entries"])
+    names = list(read_tree(path).tree["content"]["entries"])
     for name in names:
         path.write_bytes(content)
-        tree = read_tree(path, FORMAT).tree
+        tree = read_tree(path).tree
         tree["content"]["entries"][name] = {"nothing": 1}
         write_tree(path, tree)
         with pytest.raises(CheckpointError, match="is a damaged checkpoint"):
-            fit(resume=True, **words)
+            fit(resume=True, **options)
+
+
+def test_a_finished_part_replaces_its_section(tmp_path):
+    """Steps of folds are in the file while a walk lasts; its result replaces them."""
+    calls = []
+    fit(seen=calls, validation=3)
+    options = {"validation": 3, "checkpoint": tmp_path / "run.npz"}
+    fit(stop=int(0.4 * len(calls)), **options)
+    keys = read_tree(options["checkpoint"]).tree["content"]["entries"]
+    assert any("/step 0 of fold 0" in key for key in keys)
+    fit(resume=True, **options)
+    keys = read_tree(options["checkpoint"]).tree["content"]["entries"]
+    assert keys
+    assert not any("/" in key for key in keys)
+
+
+def test_without_a_file_nothing_is_remembered():
+    section = NO_JOURNAL.under("walk")
+    section.record({"clock": {"seconds": 3.0}})
+    assert section.recall("clock") is None
+    assert section.seconds == 0.0
+    assert not section.active
+    assert NO_JOURNAL.choose("late", True) is True
+    assert NO_JOURNAL.choose("late", False) is False
+    assert NO_JOURNAL.snapshots("fit") is NO_SNAPSHOTS
 
 
 def test_complete_takes_it_too(tmp_path):
     table = np.outer([1.0, 2.0, 4.0], [1.0, 3.0, 2.0])
     table[1, 2] = np.nan
-    words = {"checkpoint": tmp_path / "run.npz", "radius": 12.0}
-    completed, _ = intensor.complete(table, **words)
-    again, _ = intensor.complete(table, resume=True, **words)
+    options = {"checkpoint": tmp_path / "run.npz", "radius": 12.0}
+    completed, _ = intensor.complete(table, **options)
+    again, _ = intensor.complete(table, resume=True, **options)
     assert again.tolist() == completed.tolist()
 
 
@@ -219,17 +245,17 @@ def test_complete_takes_it_too(tmp_path):
 def test_on_a_cluster(tmp_path):
     distributed = pytest.importorskip("distributed")
     path = tmp_path / "run.npz"
-    whole = fit(validation=2)
+    undisturbed = fit(validation=2)
     there = distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
     )
     with there, distributed.Client(there) as client:
-        words = {"validation": 2, "checkpoint": path, "client": client}
-        fit(stop=6, **words)
+        options = {"validation": 2, "checkpoint": path, "client": client}
+        fit(stop=6, **options)
         again = []
-        assert figures(fit(seen=again, resume=True, **words)) == figures(whole)
+        assert figures(fit(seen=again, resume=True, **options)) == figures(undisturbed)
         path.unlink()
-        fit(stop=6, **words)
+        fit(stop=6, **options)
     # what the cluster began may be ended here
-    del words["client"]
-    assert figures(fit(resume=True, **words)) == figures(whole)
+    del options["client"]
+    assert figures(fit(resume=True, **options)) == figures(undisturbed)

@@ -1,4 +1,4 @@
-"""Run some cases and say what came of them: ``python -m fuzz csv 0 2000`` from ``tests``."""
+"""Run some cases and print the outcomes: ``python -m fuzz csv 0 2000`` from ``tests``."""
 
 from __future__ import annotations
 

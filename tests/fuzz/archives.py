@@ -12,7 +12,7 @@ import zipfile
 import numpy as np
 
 from fuzz.bombs import BLOCK, zip_bomb
-from fuzz.damage import NUMBERS, Rng, flip_bits, insert, place, resize, truncate
+from fuzz.damage import NUMBERS, Rng, flip_bits, insert, position, resize, truncate
 
 DTYPES = (
     "<f8",
@@ -69,7 +69,7 @@ SHAPES = (
 
 
 class Payload:
-    """Unpickling this makes a file called ``executed``."""
+    """Unpickling this makes a folder called ``executed``."""
 
     def __reduce__(self):
         return os.mkdir, ("executed",)
@@ -78,9 +78,11 @@ class Payload:
 def npy(header: str, data: bytes, *, version: tuple[int, int] = (1, 0)) -> bytes:
     """Return a ``.npy`` file with any header."""
     text = header.encode("latin-1", "replace")
-    room = "<H" if version == (1, 0) else "<I"
-    text = text + b" " * (-(len(text) + 10 + 2 * (room == "<I") + 1) % 64) + b"\n"
-    return b"\x93NUMPY" + bytes(version) + struct.pack(room, len(text) & 0xFFFF) + text + data
+    length_format = "<H" if version == (1, 0) else "<I"
+    text = text + b" " * (-(len(text) + 10 + 2 * (length_format == "<I") + 1) % 64) + b"\n"
+    return (
+        b"\x93NUMPY" + bytes(version) + struct.pack(length_format, len(text) & 0xFFFF) + text + data
+    )
 
 
 def header_of(descr: str, fortran: str, shape: str) -> str:
@@ -109,7 +111,7 @@ def members_of(blob: bytes) -> list[tuple[str, bytes]]:
 
 def _one_member(blob: bytes, rng: Rng, change) -> bytes:
     members = members_of(blob)
-    at = place(members, rng)
+    at = position(members, rng)
     members[at] = (members[at][0], change(members[at][1], rng))
     packed = rng.random() < 0.3
     return archive(members, zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED)
@@ -129,15 +131,15 @@ def damage_data(blob: bytes, rng: Rng) -> bytes:
         data = bytearray(member[start:])
         for _ in range(int(rng.integers(1, 4))):
             if len(data) >= 8:
-                at = place(data[:-7], rng) // 8 * 8
+                at = position(data[:-7], rng) // 8 * 8
                 odd = (np.nan, np.inf, -np.inf, -1.0, 1e308, -0.0, 5e-324, 1e80, float(2**53))
                 if rng.random() < 0.5:
                     struct.pack_into("<d", data, at, odd[int(rng.integers(0, len(odd)))])
                 else:
-                    whole = int(rng.choice([-1, 2**63 - 1, -(2**63), 10**18, 2**31, 2**24, 0, 1]))
-                    struct.pack_into("<q", data, at, whole)
+                    integer = int(rng.choice([-1, 2**63 - 1, -(2**63), 10**18, 2**31, 2**24, 0, 1]))
+                    struct.pack_into("<q", data, at, integer)
             elif data:
-                data[place(data, rng)] = int(rng.integers(0, 256))
+                data[position(data, rng)] = int(rng.integers(0, 256))
         return member[:start] + bytes(data)
 
     return _one_member(blob, rng, change)
@@ -164,9 +166,9 @@ def change_header(blob: bytes, rng: Rng) -> bytes:
 
 
 def change_members(blob: bytes, rng: Rng) -> bytes:
-    """Leave a member out, or let one come twice, under another's name or an evil one."""
+    """Drop a member, repeat one, or rename one to that of another or to a hostile path."""
     members = members_of(blob)
-    at, other = place(members, rng), place(members, rng)
+    at, other = position(members, rng), position(members, rng)
     names = ("../escaped.npy", "/escaped.npy", "..\\escaped.npy", "C:\\escaped.npy", "a/../b.npy")
     kind = int(rng.integers(0, 6))
     if kind == 0:
@@ -188,8 +190,8 @@ def change_directory(blob: bytes, rng: Rng) -> bytes:
     """Damage a field of a local header, of the directory or of its end."""
     made = bytearray(blob)
     marks = [b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06"]
-    places = [at for mark in marks for at in _all(blob, mark)]
-    at = places[place(places, rng)] + 4 + 2 * int(rng.integers(0, 21))
+    starts = [at for mark in marks for at in _all(blob, mark)]
+    at = starts[position(starts, rng)] + 4 + 2 * int(rng.integers(0, 21))
     if at + 8 > len(made):
         return flip_bits(blob, rng)
     width = int(rng.choice([2, 4, 8]))
@@ -207,7 +209,7 @@ def _all(blob: bytes, mark: bytes) -> list[int]:
 
 
 def change_json(blob: bytes, rng: Rng) -> bytes:
-    """Put something else in the place of a value of a model's header, or drop or add a key."""
+    """Replace a value of a model's header by something else, or drop a key."""
     members = members_of(blob)
     for at, (name, member) in enumerate(members):
         if name == "header.npy":
@@ -230,7 +232,7 @@ def _change_value(thing, rng: Rng) -> None:
         keys = list(thing) if isinstance(thing, dict) else list(range(len(thing)))
         if not keys:
             return
-        key = keys[place(keys, rng)]
+        key = keys[position(keys, rng)]
         if isinstance(thing[key], (dict, list)) and rng.random() < 0.7:
             thing = thing[key]
             continue
@@ -293,14 +295,14 @@ def bomb(size: int, *, descr: str = "'|u1'") -> bytes:
 
 
 def crafted_archives() -> dict[str, bytes]:
-    """Return archives that somebody made with care."""
+    """Return archives that were crafted by hand."""
     payload = pickle.dumps(np.array([Payload()], dtype=object))
     good = npy(header_of("'<f8'", "False", "(2,)"), np.ones(2).tobytes())
     long = npy(header_of("'|u1'", "False", "(10000000,)"), bytes(10_000_000))
     lying = bytearray(archive([("dense.npy", good)]))
     end = lying.rfind(b"PK\x01\x02")
     struct.pack_into("<II", lying, end + 20, 2**32 - 2, 2**32 - 2)
-    many = [(f"a{place}.npy", good) for place in range(2000)]
+    many = [(f"a{index}.npy", good) for index in range(2000)]
     made = {
         "pickled objects": archive(
             [("dense.npy", npy(header_of("'|O'", "False", "(1,)"), payload))]
@@ -366,7 +368,7 @@ def crafted_archives() -> dict[str, bytes]:
 
 
 def crafted_models(seed: bytes) -> dict[str, bytes]:
-    """Return model files that somebody made with care."""
+    """Return model files that were crafted by hand."""
     members = members_of(seed)
     header = json.loads(dict(members)["header.npy"][128:])
     others = [(name, blob) for name, blob in members if name != "header.npy"]
@@ -400,8 +402,8 @@ def crafted_models(seed: bytes) -> dict[str, bytes]:
                     **header,
                     "value": "\x1b[2J\x1b]0;owned\x07",
                     "modes": [
-                        {**mode, "name": f"\u202e\x1b[31m[red]{place}"}
-                        for place, mode in enumerate(header["modes"])
+                        {**mode, "name": f"\u202e\x1b[31m[red]{index}"}
+                        for index, mode in enumerate(header["modes"])
                     ],
                 }
             )
@@ -412,8 +414,8 @@ def crafted_models(seed: bytes) -> dict[str, bytes]:
                     **header,
                     "value": "v" * 10**7,
                     "modes": [
-                        {**mode, "name": "m" * 10**6 + str(place)}
-                        for place, mode in enumerate(header["modes"])
+                        {**mode, "name": "m" * 10**6 + str(index)}
+                        for index, mode in enumerate(header["modes"])
                     ],
                 }
             )
@@ -429,6 +431,6 @@ def crafted_models(seed: bytes) -> dict[str, bytes]:
         ),
         "a bomb beside": zip_bomb([*plain, ("more.npy", zeros(400), 400)]),
         "many small bombs": zip_bomb(
-            [*plain, *((f"b{place}.npy", zeros(60), 60) for place in range(16))]
+            [*plain, *((f"b{index}.npy", zeros(60), 60) for index in range(16))]
         ),
     }

@@ -1,4 +1,4 @@
-"""Small files that unpack to very large ones, made without ever holding what is inside."""
+"""Small files that unpack to very large ones, made without ever holding their content."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ def gzip_bomb(start: bytes, piece: bytes, size: int) -> bytes:
 
 
 def zip_bomb(members: list[tuple[str, bytes, int]]) -> bytes:
-    """Return a zip archive whose members are a start and then so many MiB of zeros."""
-    whole, directory = b"", b""
+    """Return a zip archive whose members are a start and then a number of MiB of zeros."""
+    members_part, directory = b"", b""
     for name, start, times in members:
         packed, check, length = deflate(start, bytes(BLOCK), times)
         letters = name.encode()
         fields = struct.pack(
             "<HHHHHIIIHH", 20, 0, 8, 0, 33, check, len(packed), length, len(letters), 0
         )
-        directory += b"PK\x01\x02\x14\0" + fields + bytes(10) + struct.pack("<I", len(whole))
+        directory += b"PK\x01\x02\x14\0" + fields + bytes(10) + struct.pack("<I", len(members_part))
         directory += letters
-        whole += b"PK\x03\x04" + fields + letters + packed
+        members_part += b"PK\x03\x04" + fields + letters + packed
     count = len(members)
-    end = struct.pack("<HHHHIIH", 0, 0, count, count, len(directory), len(whole), 0)
-    return whole + directory + b"PK\x05\x06" + end
+    end = struct.pack("<HHHHIIH", 0, 0, count, count, len(directory), len(members_part), 0)
+    return members_part + directory + b"PK\x05\x06" + end
 
 
 def zlib_bomb(start: bytes, size: int) -> bytes:
@@ -57,7 +57,7 @@ def zlib_bomb(start: bytes, size: int) -> bytes:
 
 
 def _adler(start: bytes, zeros: int) -> tuple[int, int]:
-    """Return both halves of the Adler-32 of a start and so many zeros."""
+    """Return both halves of the Adler-32 of a start followed by zeros."""
     check = zlib.adler32(start)
     low, high = check & 0xFFFF, check >> 16
     return low, (high + zeros * low) % 65521

@@ -1,4 +1,4 @@
-"""Files of the other formats that somebody made with care, by name."""
+"""Files of the other formats that were crafted by hand, by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 import scipy.sparse
 
 from fuzz.bombs import BLOCK, gzip_bomb, zlib_bomb
-from fuzz.damage import Rng, flip_bits, grow_varint, place, resize, set_bytes
+from fuzz.damage import Rng, flip_bits, grow_varint, position, resize, set_bytes
 from fuzz.seeds import mat_bytes, parquet_bytes
 
 LONG = 10_000_000
@@ -142,7 +142,7 @@ def crafted_mat() -> dict[str, bytes]:
         "sparse": mat_bytes({"dense": _sparse()}),
         "complex": mat_bytes({"dense": np.ones((2, 2)) * 1j}),
         "object": mat_bytes({"dense": np.array([[1, "a"]], dtype=object)}),
-        "text": mat_bytes({"dense": "words"}),
+        "text": mat_bytes({"dense": "long_labels"}),
         "empty": mat_bytes({"dense": np.empty((0, 10**6))}),
         "same name": good + matrix,
     }
@@ -192,7 +192,7 @@ def damage_packed(blob: bytes, rng: Rng) -> bytes:
         at += 8 + size
     if not elements or all(kind != 15 for kind, _ in elements):
         return blob[:128] + change(blob[128:], rng)
-    chosen = place(elements, rng)
+    chosen = position(elements, rng)
     made = blob[:128]
     for number, (kind, data) in enumerate(elements):
         if number == chosen and kind == 15:
@@ -212,8 +212,8 @@ def crafted_parquet() -> dict[str, bytes]:
             "value": pa.array(np.zeros(rows, np.int8)),
         }
     )
-    words = pa.table({"a": ["x" * LONG, "y" * LONG], "value": [1.0, 2.0]})
-    names = pa.table({**{f"c{place}": [1] for place in range(12_000)}, "value": [1.0]})
+    long_labels = pa.table({"a": ["x" * LONG, "y" * LONG], "value": [1.0, 2.0]})
+    names = pa.table({**{f"c{index}": [1] for index in range(12_000)}, "value": [1.0]})
     nested = pa.table({"a": [{"b": 1}], "c": [[1, 2]], "value": [1.0]})
     return {
         "nothing": b"",
@@ -224,7 +224,7 @@ def crafted_parquet() -> dict[str, bytes]:
         "footer of nothing": good[:-8] + struct.pack("<I", 0) + b"PAR1",
         "encrypted footer": good[:-4] + b"PARE",
         "rows without end": parquet_bytes(constant, row_group_size=rows, compression="zstd"),
-        "long labels": parquet_bytes(words),
+        "long labels": parquet_bytes(long_labels),
         "12000 columns": parquet_bytes(names),
         "nested": parquet_bytes(nested),
         "bytes as labels": parquet_bytes(pa.table({"a": [b"\xff", b"\0"], "value": [1.0, 2.0]})),

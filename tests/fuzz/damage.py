@@ -58,8 +58,8 @@ SPLINTERS = (
 NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 
 
-def place(blob: bytes, rng: Rng) -> int:
-    """Return some place in the bytes."""
+def position(blob: bytes, rng: Rng) -> int:
+    """Return a random position in the bytes."""
     return int(rng.integers(0, max(1, len(blob))))
 
 
@@ -67,14 +67,14 @@ def flip_bits(blob: bytes, rng: Rng) -> bytes:
     """Flip one to eight bits."""
     made = bytearray(blob or b"\0")
     for _ in range(int(rng.integers(1, 9))):
-        made[place(made, rng)] ^= 1 << int(rng.integers(0, 8))
+        made[position(made, rng)] ^= 1 << int(rng.integers(0, 8))
     return bytes(made)
 
 
 def set_bytes(blob: bytes, rng: Rng) -> bytes:
     """Overwrite one to sixteen bytes in a row."""
     made = bytearray(blob or b"\0")
-    start = place(made, rng)
+    start = position(made, rng)
     for at in range(start, min(len(made), start + int(rng.integers(1, 17)))):
         made[at] = int(rng.choice([0, 0xFF, 0x80, 0x7F, int(rng.integers(0, 256))]))
     return bytes(made)
@@ -82,13 +82,13 @@ def set_bytes(blob: bytes, rng: Rng) -> bytes:
 
 def delete(blob: bytes, rng: Rng) -> bytes:
     """Leave out a stretch."""
-    start = place(blob, rng)
+    start = position(blob, rng)
     return blob[:start] + blob[start + int(rng.integers(1, 40)) :]
 
 
 def insert(blob: bytes, rng: Rng) -> bytes:
-    """Put random bytes or a splinter in."""
-    start = place(blob, rng)
+    """Insert random bytes, or bytes that often cause trouble."""
+    start = position(blob, rng)
     more = rng.bytes(int(rng.integers(1, 40)))
     if rng.random() < 0.5:
         more = SPLINTERS[int(rng.integers(0, len(SPLINTERS)))]
@@ -97,20 +97,20 @@ def insert(blob: bytes, rng: Rng) -> bytes:
 
 def truncate(blob: bytes, rng: Rng) -> bytes:
     """Cut off the end, or the beginning."""
-    cut = place(blob, rng)
+    cut = position(blob, rng)
     return blob[cut:] if rng.random() < 0.2 else blob[:cut]
 
 
 def repeat(blob: bytes, rng: Rng) -> bytes:
     """Repeat a block."""
-    start = place(blob, rng)
+    start = position(blob, rng)
     end = start + int(rng.integers(1, 200))
     return blob[:end] + blob[start:end] * int(rng.integers(1, 200)) + blob[end:]
 
 
 def swap(blob: bytes, rng: Rng) -> bytes:
     """Exchange two blocks."""
-    low, middle, high = sorted(place(blob, rng) for _ in range(3))
+    low, middle, high = sorted(position(blob, rng) for _ in range(3))
     return blob[:low] + blob[middle:high] + blob[low:middle] + blob[high:]
 
 
@@ -119,7 +119,7 @@ def resize(blob: bytes, rng: Rng) -> bytes:
     made = bytearray(blob.ljust(16, b"\0"))
     size = SIZES[int(rng.integers(0, len(SIZES)))]
     wide = rng.random() < 0.3
-    at = place(made[: -8 if wide else -4], rng) // 4 * 4
+    at = position(made[: -8 if wide else -4], rng) // 4 * 4
     if wide:
         claim = int(rng.choice([10**18, 2**63 - 1, -1, 2**40]))
         struct.pack_into("<q", made, at, claim)
@@ -129,14 +129,14 @@ def resize(blob: bytes, rng: Rng) -> bytes:
 
 
 def grow_varint(blob: bytes, rng: Rng) -> bytes:
-    """Put a very large variable-length integer in the place of a byte."""
-    at = place(blob, rng)
+    """Replace a byte by a very large variable-length integer."""
+    at = position(blob, rng)
     claims = (b"\xff\xff\xff\xff\x0f", b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01", b"\x80" * 12)
     return blob[:at] + claims[int(rng.integers(0, len(claims)))] + blob[at + 1 :]
 
 
 def change_numbers(blob: bytes, rng: Rng) -> bytes:
-    """Replace one to three numbers in a text by ones that are hard to take."""
+    """Replace one to three numbers in a text by numbers that are hard to read."""
     for _ in range(int(rng.integers(1, 4))):
         found = list(NUMBER.finditer(blob))
         if not found:
@@ -150,7 +150,7 @@ def change_numbers(blob: bytes, rng: Rng) -> bytes:
 def change_fields(blob: bytes, rng: Rng) -> bytes:
     """Exchange, drop or repeat fields of some line of a text."""
     lines = blob.split(b"\n")
-    at = place(lines, rng)
+    at = position(lines, rng)
     mark = next((one for one in (b",", b"\t", b";", b" ") if one in lines[at]), b",")
     fields = lines[at].split(mark)
     kind = int(rng.integers(0, 5))
@@ -161,23 +161,23 @@ def change_fields(blob: bytes, rng: Rng) -> bytes:
     elif kind == 2:
         fields = fields[::-1]
     elif kind == 3:
-        fields[place(fields, rng)] = SPLINTERS[int(rng.integers(0, len(SPLINTERS)))] * 3
+        fields[position(fields, rng)] = SPLINTERS[int(rng.integers(0, len(SPLINTERS)))] * 3
     else:
-        fields[place(fields, rng)] = b"  "
+        fields[position(fields, rng)] = b"  "
     lines[at] = mark.join(fields)
     return b"\n".join(lines)
 
 
 def lengthen(blob: bytes, rng: Rng) -> bytes:
     """Make one line very long, now and then as long as ten million bytes."""
-    at = place(blob, rng)
+    at = position(blob, rng)
     length = 10_000_000 if rng.random() < 0.02 else int(rng.integers(1000, 200_000))
     letter = (b"x", b",", b" ", b'"', b"1,", b"1 ", b"\0")[int(rng.integers(0, 7))]
     return blob[:at] + letter * (length // len(letter)) + blob[at:]
 
 
 def unpacked(blob: bytes) -> bytes:
-    """Return what a gzipped seed holds; other bytes as they are."""
+    """Return the content of a gzipped seed; other bytes unchanged."""
     try:
         return gzip.decompress(blob)
     except (OSError, EOFError, zlib.error):
@@ -185,7 +185,7 @@ def unpacked(blob: bytes) -> bytes:
 
 
 def in_text(change):
-    """Return a mutator that works inside of gzip, so that what it does gets to the parser."""
+    """Return a mutator that works inside gzip, so that the parser sees the damage."""
 
     def mutate(blob: bytes, rng: Rng) -> bytes:
         text = unpacked(blob)

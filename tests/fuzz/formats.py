@@ -1,4 +1,4 @@
-"""The table of formats: what is damaged, how, who reads it, and what may come of it.
+"""The table of formats: valid files, ways to damage them, their readers and the errors allowed.
 
 A new format is a new entry: seeds, crafted files, mutators, and a reader that raises what the
 library raises and asserts that what it accepts makes sense.
@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,7 +28,14 @@ from intensor.options.ranges import EXTREME
 from intensor.report import render
 
 MOST_BYTES = 200_000_000
-"""Memory that reading may take beyond the size of the file."""
+"""Bytes of memory that reading may take beyond the size of the file."""
+
+
+class Case(NamedTuple):
+    """A file that may be damaged, and how it was made."""
+
+    description: str
+    blob: bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,11 +45,11 @@ class Format:
     Attributes
     ----------
     name, file
-        Of the format, and of the file that is read.
+        Name of the format, and of the file that is read.
     seeds
         Returns valid files.
     crafted
-        Returns files that were made with care, by name.
+        Returns files that were crafted by hand, by name.
     mutators
         Functions of bytes and a random generator.
     read
@@ -49,7 +57,7 @@ class Format:
     beside
         Other files in the same folder, by name.
     allowed
-        Errors that may come of it.
+        Errors that the reader may raise.
     """
 
     name: str
@@ -61,12 +69,16 @@ class Format:
     beside: Callable[[], Mapping[str, bytes]] = field(default=dict)
     allowed: tuple[type[BaseException], ...] = (IntensorError,)
 
-    def case(self, number: int) -> tuple[str, bytes]:
-        """Return what case ``number`` is, and its bytes: crafted ones first, then mutations."""
-        whole = made(self.crafted)
-        if number < len(whole):
-            name = list(whole)[number]
-            return name, whole[name]
+    def case(self, number: int) -> Case:
+        """Return one case: crafted ones first, then mutations."""
+        crafted_files = made(self.crafted)
+        if number < len(crafted_files):
+            name = list(crafted_files)[number]
+            return Case(name, crafted_files[name])
+        return self.mutation(number)
+
+    def mutation(self, number: int) -> Case:
+        """Return a mutation of a valid file, the same one for the same number."""
         rng = np.random.default_rng([zlib.crc32(self.name.encode()), number])
         valid = made(self.seeds)
         blob = valid[int(rng.integers(0, len(valid)))]
@@ -78,14 +90,14 @@ class Format:
                 blob = mutator(blob, rng)
         if rng.random() < 0.05:  # two files in one
             other = valid[int(rng.integers(0, len(valid)))]
-            cut = damage.place(blob, rng)
-            blob, names = blob[:cut] + other[damage.place(other, rng) :], [*names, "splice"]
-        return " + ".join(names), blob
+            cut = damage.position(blob, rng)
+            blob, names = blob[:cut] + other[damage.position(other, rng) :], [*names, "splice"]
+        return Case(" + ".join(names), blob)
 
 
 @cache
 def made(make: Callable[[], object]):
-    """Return what a function makes, made once."""
+    """Return the result of a function that is called only once."""
     return make()
 
 
@@ -107,7 +119,7 @@ def check_table(table) -> None:
     assert values.max() <= EXTREME
     if table.weights is not None:
         assert np.isfinite(table.weights).all()
-    if n <= 10**5:  # coordinates take more room than what is read
+    if n <= 10**5:  # coordinates take more memory than the file
         coords, observed, _ = table.observed()
         assert len(coords) == len(observed) == values.size
 
@@ -181,7 +193,7 @@ def read_model(path: Path) -> None:
 
 
 RUNS = ("fast", 3)
-"""Versions of the runs that checkpoints are made of."""
+"""Versions of the solver whose checkpoints are damaged."""
 
 
 def run_of(path: Path, version: int | str, *, rounds: int, resume: bool) -> intensor.Result:
@@ -238,18 +250,18 @@ class RefusedError(Exception):
     """The command line said in one sentence what is wrong."""
 
 
-def command(*words: str) -> None:
+def command(*arguments: str) -> None:
     """Run the command line: it ends with 0 or with 2 and one sentence, all of it printable."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main(list(words))
+        code = main(list(arguments))
     said = err.getvalue()
     assert code in (0, 2), f"exit code {code}: {said[:500]}"
     for text in (out.getvalue(), said):
         odd = {letter for letter in text if not letter.isprintable() and letter != "\n"}
         assert not odd, f"not printable: {odd}"
         # JSON is data, which nobody shortens
-        said_all = "--json" in words or len(text) < 100_000
+        said_all = "--json" in arguments or len(text) < 100_000
         assert said_all, f"{len(text)} characters were said"
     if code:
         assert said.count("error: ") == 1
@@ -276,8 +288,8 @@ def command_predict(path: Path) -> None:
 def command_fit(path: Path) -> None:
     """Fit a damaged table for an iteration or two."""
     output = path.with_name("out.npz")
-    words = ["--radius", "5", "--exact", "off", "--max-iterations", "2", "--threads", "1", "-q"]
-    command("fit", str(path), "-o", str(output), *words)
+    options = ["--radius", "5", "--exact", "off", "--max-iterations", "2", "--threads", "1", "-q"]
+    command("fit", str(path), "-o", str(output), *options)
     output.unlink()
 
 

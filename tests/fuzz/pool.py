@@ -1,4 +1,4 @@
-"""One worker process at a time: killed when it hangs, and started again when it died."""
+"""One worker process at a time: killed when it hangs, and started again when it has died."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent.parent
 PATIENCE = 120.0
-"""Seconds for one case; most take a few milliseconds."""
+"""Seconds that one case may take; most take a few milliseconds."""
 
 
 class Worker:
     """A process that runs cases; use it as a context."""
 
-    def __init__(self, *command: str) -> None:
+    def __init__(self, *command: str, patience: float = PATIENCE) -> None:
+        self._patience = patience
         self._command = command or (sys.executable, "-m", "fuzz.worker")
         self._process: subprocess.Popen[str] | None = None
         self._lines: queue.Queue[str | None] = queue.Queue()
@@ -33,17 +34,17 @@ class Worker:
         self._end()
 
     def run(self, name: str, number: int) -> dict:
-        """Return what came of a case."""
+        """Return the outcome of a case."""
         if self._process is None:
             self._start()
         assert self._process is not None
         try:
             self._process.stdin.write(f"{name} {number}\n")
             self._process.stdin.flush()
-            line = self._lines.get(timeout=PATIENCE)
+            line = self._lines.get(timeout=self._patience)
         except queue.Empty:
             self._end()
-            return _fault(name, number, f"took more than {PATIENCE:.0f} seconds")
+            return _fault(name, number, f"took more than {self._patience:.0f} seconds")
         except BrokenPipeError:
             line = None
         if line is None:
@@ -53,9 +54,9 @@ class Worker:
 
     def _start(self) -> None:
         environment = dict(os.environ)
-        # the worker changes its folder, so that no path may depend on the one it began in
-        places = map(os.path.abspath, (TESTS, TESTS.parent, *filter(None, sys.path)))
-        environment["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(places))
+        # the worker changes its folder, so every path must be absolute
+        folders = map(os.path.abspath, (TESTS, TESTS.parent, *filter(None, sys.path)))
+        environment["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(folders))
         environment["OMP_NUM_THREADS"] = environment["NUMBA_NUM_THREADS"] = "1"
         environment["OPENBLAS_NUM_THREADS"] = "1"
         process = subprocess.Popen(
@@ -73,7 +74,7 @@ class Worker:
         assert first == "ready\n", f"the worker did not begin: {first!r}"
 
     def _end(self) -> int | None:
-        """End the process if there is one, and return the code it left with."""
+        """End the process if there is one, and return its exit code."""
         process, self._process = self._process, None
         if process is None:
             return None
@@ -91,8 +92,8 @@ def _listen(process: subprocess.Popen[str], lines: queue.Queue[str | None]) -> N
     lines.put(None)
 
 
-def _fault(name: str, number: int, words: str) -> dict:
-    return {"format": name, "number": number, "outcome": "fault", "faults": [words]}
+def _fault(name: str, number: int, reason: str) -> dict:
+    return {"format": name, "number": number, "outcome": "fault", "faults": [reason]}
 
 
 def run_cases(worker: Worker, name: str, numbers: Iterable[int]) -> Iterator[dict]:
@@ -102,7 +103,7 @@ def run_cases(worker: Worker, name: str, numbers: Iterable[int]) -> Iterator[dic
 
 
 def tally(answers: Iterable[dict]) -> tuple[Counter[str], list[dict]]:
-    """Return how many cases ended how, and those that went wrong."""
+    """Return the number of cases per outcome, and the faults."""
     counts: Counter[str] = Counter()
     faults = []
     for answer in answers:

@@ -43,7 +43,7 @@ def columns(n_modes: int, n: int = ROWS) -> dict[str, np.ndarray]:
     """Return a table with labels of all kinds, repeated cells and values to be filled."""
     rng = np.random.default_rng([n_modes, n])
     kinds = (
-        np.array([word for word in ODD if word.strip()], dtype=object),
+        np.array([text for text in ODD if text.strip()], dtype=object),
         np.arange(-2, 3),
         np.array([0.5, 1e-300, -7.25]),
         np.array(["2024-02-29", "1969-12-31"], dtype="M8[D]"),
@@ -193,8 +193,8 @@ def mat_bytes(arrays: dict, **options) -> bytes:
     """Return a MATLAB file whose header has no date."""
     buffer = io.BytesIO()
     scipy.io.savemat(buffer, arrays, **options)
-    whole = buffer.getvalue()
-    return whole if options.get("format") == "4" else b"MATLAB 5.0".ljust(116) + whole[116:]
+    content = buffer.getvalue()
+    return content if options.get("format") == "4" else b"MATLAB 5.0".ljust(116) + content[116:]
 
 
 def mat_seeds() -> list[bytes]:

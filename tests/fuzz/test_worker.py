@@ -11,14 +11,15 @@ import pytest
 
 from fuzz import pool
 from fuzz.archives import Payload
-from fuzz.formats import FORMATS, RefusedError
+from fuzz.formats import FORMATS, Case, RefusedError
 from fuzz.worker import Watch, run_case
 from intensor.errors import FileFormatError
 
 
 @pytest.fixture(scope="module")
 def watch():
-    return Watch()
+    with Watch.in_this_process() as one:
+        yield one
 
 
 @pytest.fixture
@@ -27,7 +28,9 @@ def answer(watch, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
     def ask(read, **changes):
-        return run_case(replace(FORMATS["tns"], read=read, **changes), 0, watch)
+        return run_case(
+            replace(FORMATS["tns"], read=read, **changes), Case("one cell", b"1 1 1\n"), watch
+        )
 
     return ask
 
@@ -71,7 +74,7 @@ def test_good_readers(answer):
 
 
 @pytest.mark.parametrize(
-    ("read", "words"),
+    ("read", "message"),
     [
         (warn, "RuntimeWarning"),
         (write_outside, "write to"),
@@ -82,24 +85,23 @@ def test_good_readers(answer):
         (run_something, "os.system"),
     ],
 )
-def test_faults_are_seen(answer, read, words):
+def test_faults_are_seen(answer, read, message):
     found = answer(read)
     assert found["outcome"] == "fault"
-    assert words in " ".join(found["faults"])
+    assert message in " ".join(found["faults"])
 
 
 @pytest.mark.parametrize(
-    ("then", "words"),
+    ("then", "message"),
     [("input()", "died (0)"), ("import os; input(); os.abort()", "died (-6)")],
 )
-def test_a_worker_that_dies_is_a_fault(then, words):
+def test_a_worker_that_dies_is_a_fault(then, message):
     with pool.Worker(sys.executable, "-c", f"print('ready', flush=True); {then}") as worker:
-        assert words in worker.run("tns", 0)["faults"][0]
-        assert words in worker.run("tns", 1)["faults"][0]  # by another one
+        assert message in worker.run("tns", 0)["faults"][0]
+        assert message in worker.run("tns", 1)["faults"][0]  # by another one
 
 
-def test_a_worker_that_hangs_is_a_fault(monkeypatch):
-    monkeypatch.setattr(pool, "PATIENCE", 3.0)
+def test_a_worker_that_hangs_is_a_fault():
     code = "import time; print('ready', flush=True); time.sleep(1000)"
-    with pool.Worker(sys.executable, "-c", code) as worker:
+    with pool.Worker(sys.executable, "-c", code, patience=0.5) as worker:
         assert "took more" in worker.run("tns", 0)["faults"][0]

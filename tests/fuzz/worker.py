@@ -1,7 +1,7 @@
-"""A process that reads damaged files: told "FORMAT NUMBER" a line, it answers a line of JSON.
+"""A process that reads damaged files: for each line "FORMAT NUMBER" it answers a line of JSON.
 
-It has little memory to lose and may die at any moment; ``pool`` sees to that. Every case runs in
-an empty folder, with an audit hook that notes what no reader has any business doing.
+Its memory is limited and it may die at any moment; ``pool`` starts it again. Every case runs in an
+empty folder, with an audit hook that records events that no reader should cause.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ import traceback
 import warnings
 from pathlib import Path
 
-from fuzz.formats import FORMATS, MOST_BYTES, Format, made
+from fuzz.formats import FORMATS, MOST_BYTES, Case, Format, made
 
 ADDRESS_SPACE = 3 << 30
-"""Bytes of address space beyond what a process has once it has begun."""
+"""Bytes of address space that the process may take after its start."""
 NEVER = ("pickle.find_class", "os.system", "os.exec", "os.posix_spawn", "subprocess.Popen")
 NEVER += ("socket.connect", "ctypes.dlopen", "shutil.rmtree")
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 class Watch:
-    """Notes forbidden events while a case runs."""
+    """Records forbidden events while a case runs."""
 
     def __init__(self) -> None:
         self.inside: Path | None = None
         self.seen: list[str] = []
-        sys.addaudithook(self._note)
+        sys.addaudithook(self._record)
 
-    def _note(self, event: str, arguments: tuple) -> None:
+    def _record(self, event: str, arguments: tuple) -> None:
         if self.inside is None:
             return
         if event in NEVER and not _of_numba():
@@ -45,6 +45,17 @@ class Watch:
             known = path.startswith(str(self.inside)) or "__pycache__" in path or _of_numba()
             if isinstance(arguments[0], str | bytes | os.PathLike) and not known:
                 self.seen.append(f"write to {path}"[:200])
+
+    @classmethod
+    @contextlib.contextmanager
+    def in_this_process(cls):
+        """Yield a watch; what exists now is not collected again and again meanwhile."""
+        gc.collect()
+        gc.freeze()
+        try:
+            yield cls()
+        finally:
+            gc.unfreeze()
 
     @contextlib.contextmanager
     def over(self, folder: Path):
@@ -57,7 +68,7 @@ class Watch:
 
 
 def _of_numba() -> bool:
-    """Say whether Numba does it, which keeps what it compiled as pickles of its own."""
+    """Return whether Numba is the cause: it stores compiled code in pickles of its own."""
     frame = sys._getframe()
     while frame is not None:
         if f"{os.sep}numba{os.sep}" in frame.f_code.co_filename:
@@ -76,25 +87,24 @@ def peak() -> int:
 
 
 def forget_peak() -> None:
-    """Begin to measure anew, where the system can."""
+    """Reset the peak, where the system can."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
 
-def run_case(one: Format, number: int, watch: Watch) -> dict[str, object]:
-    """Run one case and return what came of it: accepted, an error of ours, or what went wrong."""
-    words, blob = one.case(number)
+def run_case(one: Format, case: Case, watch: Watch) -> dict[str, object]:
+    """Run one case and return its outcome: accepted, refused with an error of ours, or a fault."""
     outer = Path(tempfile.mkdtemp(prefix="fuzz-"))
     folder = outer / "inner"
     folder.mkdir()
     beside = dict(made(one.beside))
     path = folder / one.file
-    path.write_bytes(blob)
+    path.write_bytes(case.blob)
     for name, content in beside.items():
         (folder / name).write_bytes(content)
-    answer: dict[str, object] = {"format": one.name, "number": number, "words": words}
-    size = len(blob)
-    del blob
+    answer: dict[str, object] = {"format": one.name, "case": case.description}
+    size = len(case.blob)
+    del case
     os.chdir(folder)
     gc.collect()
     forget_peak()
@@ -135,13 +145,13 @@ def run_case(one: Format, number: int, watch: Watch) -> dict[str, object]:
 
 
 def serve() -> None:
-    """Answer until there are no more questions."""
+    """Answer until the input ends."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what else is printed must not get in between
+    os.dup2(2, 1)  # other output must not mix with the answers
     for name in ("model", "csv", "parquet", "tns", "npz", "mat"):
-        run_case(FORMATS[name], 10**6, Watch())  # imports and compiles all there is
+        run_case(FORMATS[name], FORMATS[name].mutation(10**6), Watch())  # imports and compiles
     gc.collect()
-    gc.freeze()  # what there is now is never looked at again, so that collecting costs nothing
+    gc.freeze()  # what exists now is never examined again, so that collecting is cheap
     taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     limit = taken + ADDRESS_SPACE
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -151,7 +161,8 @@ def serve() -> None:
     answers.flush()
     for line in sys.stdin:
         name, number = line.split()
-        answers.write(json.dumps(run_case(FORMATS[name], int(number), watch)) + "\n")
+        answer = run_case(FORMATS[name], FORMATS[name].case(int(number)), watch)
+        answers.write(json.dumps({"number": int(number), **answer}) + "\n")
         answers.flush()
 
 

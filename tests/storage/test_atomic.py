@@ -1,3 +1,5 @@
+"""Files are written completely or not at all, and every obstacle is an error of ours."""
+
 import errno
 import os
 import stat
@@ -6,7 +8,7 @@ import tempfile
 import pytest
 
 from intensor.errors import FileFormatError
-from intensor.storage.atomic import atomic_write, check_place
+from intensor.storage.atomic import atomic_write, check_writable
 
 
 def put(path, text):
@@ -20,7 +22,7 @@ def fail(path, problem):
         raise problem
 
 
-def test_the_file_is_whole_and_alone(tmp_path):
+def test_the_file_is_complete_and_alone(tmp_path):
     put(tmp_path / "a.txt", "one")
     put(tmp_path / "a.txt", "two")
     assert (tmp_path / "a.txt").read_text() == "two"
@@ -64,9 +66,11 @@ def test_a_link_is_followed(tmp_path):
     assert (tmp_path / "real.txt").read_text() == "new"
 
 
-@pytest.mark.parametrize(("name", "words"), [("no/such/a.txt", "no folder"), (".", "is a folder")])
-def test_a_place_that_cannot_be_written_to(tmp_path, name, words):
-    with pytest.raises(FileFormatError, match=words):
+@pytest.mark.parametrize(
+    ("name", "message"), [("no/such/a.txt", "no folder"), (".", "is a folder")]
+)
+def test_a_path_that_cannot_be_written_to(tmp_path, name, message):
+    with pytest.raises(FileFormatError, match=message):
         put(tmp_path / name, "x")
     assert os.listdir(tmp_path) == []
 
@@ -80,31 +84,31 @@ def test_what_a_killed_writer_left_is_replaced(tmp_path):
     path = tmp_path / "run.npz"
     left = tmp_path / ".intensor-run.npz.part"
     left.write_bytes(b"half")
-    with atomic_write(path, sole=True) as temporary:
+    with atomic_write(path, single_writer=True) as temporary:
         assert temporary == left
-        temporary.write_bytes(b"whole")
-    assert path.read_bytes() == b"whole"
+        temporary.write_bytes(b"complete")
+    assert path.read_bytes() == b"complete"
     assert os.listdir(tmp_path) == ["run.npz"]
 
 
-def test_a_place_is_tried_beforehand(tmp_path, monkeypatch):
+def test_a_path_is_tried_beforehand(tmp_path, monkeypatch):
     path = tmp_path / "run.npz"
-    check_place(path)
+    check_writable(path)
     assert os.listdir(tmp_path) == []
     path.write_bytes(b"there")
-    check_place(path)
+    check_writable(path)
     assert path.read_bytes() == b"there"
     with pytest.raises(FileFormatError, match="no folder"):
-        check_place(tmp_path / "nowhere" / "run.npz")
+        check_writable(tmp_path / "nowhere" / "run.npz")
     with pytest.raises(FileFormatError, match="it is a folder"):
-        check_place(tmp_path)
+        check_writable(tmp_path)
 
     def full(descriptor):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(FileFormatError, match="No space left"):
-        check_place(path)
+        check_writable(path)
     assert os.listdir(tmp_path) == ["run.npz"]
 
 
@@ -114,7 +118,7 @@ def test_links_that_lead_nowhere(tmp_path, monkeypatch):
     link.symlink_to(tmp_path / "gone" / "model.npz")
     (tmp_path / "folder").symlink_to(tmp_path / "gone")
     for path, way in (("model.npz", "model.npz"), (link, link), ("folder/a.npz", "folder")):
-        for call in (check_place, lambda path: put(path, "x")):
+        for call in (check_writable, lambda path: put(path, "x")):
             with pytest.raises(FileFormatError) as caught:
                 call(path)
             assert f"{way} is a link to {tmp_path / 'gone'}" in str(caught.value)
@@ -125,7 +129,7 @@ def test_links_that_lead_nowhere(tmp_path, monkeypatch):
     loop = tmp_path / "loop.npz"
     loop.symlink_to(loop)
     with pytest.raises(FileFormatError, match=r"loop\.npz: cannot be written \(Too many levels"):
-        check_place(loop)
+        check_writable(loop)
 
 
 def test_a_link_to_another_file_system(tmp_path):
@@ -140,19 +144,19 @@ def test_a_link_to_another_file_system(tmp_path):
 
 def test_names_that_are_too_long_or_none(tmp_path):
     with pytest.raises(FileFormatError, match="File name too long"):
-        check_place(tmp_path / f"{'n' * 300}.npz")
+        check_writable(tmp_path / f"{'n' * 300}.npz")
     (tmp_path / "file").write_text("x")
     with pytest.raises(FileFormatError, match="file is not a folder"):
-        check_place(tmp_path / "file" / "a.npz")
+        check_writable(tmp_path / "file" / "a.npz")
     for wrong in (None, 3.5, "a\0b"):
         with pytest.raises(FileFormatError, match="is not the path of a file"):
-            check_place(wrong)
+            check_writable(wrong)
     for letter in ("n", "\N{GREEK SMALL LETTER PI}"):  # which takes two bytes
         longest = tmp_path / (letter * (255 // len(letter.encode())))
         twin = longest.with_name(longest.name[:-1] + "x")
         with (
-            atomic_write(longest, sole=True) as first,
-            atomic_write(twin, sole=True) as second,
+            atomic_write(longest, single_writer=True) as first,
+            atomic_write(twin, single_writer=True) as second,
         ):
             assert first != second
             first.write_text("x")
@@ -165,4 +169,4 @@ def test_a_working_folder_that_is_gone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "here")
     (tmp_path / "here").rmdir()
     with pytest.raises(FileFormatError, match="the working folder does not exist"):
-        check_place("a.npz")
+        check_writable("a.npz")

@@ -1,13 +1,14 @@
-"""What a fit has finished, written to its checkpoint: a fit that goes on does none of it again.
+"""The finished parts of a fit, kept in its checkpoint: a fit that goes on does none of them again.
 
-A fit is many solves: walks along the radii, fold by fold, then the gap, then the last fit of all.
-Everything that came to its own end is an entry under a name of its own, and so is every decision
-that hung on the clock, for the clock of another day would decide otherwise. What a limit, a
-Ctrl-C or a callback cut short is no entry: it is done again, from where it began.
+A fit is many solves: walks along the radii, fold by fold, then the gap, then the final fit. Every
+part that ran to completion is an entry under its own key. So is every decision that depended on the
+clock, because another day's clock would decide otherwise. A part that a limit, Ctrl-C or a callback
+cut short is not an entry: it is done again from its beginning.
 """
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -18,48 +19,53 @@ from intensor.fitting.options import Options
 from intensor.fitting.samples import Samples
 from intensor.model.transform import TRANSFORMS
 from intensor.runtime.budget import Budget
-from intensor.solver.checkpoint import CheckpointFile, Keeper, Place, Snapshots
+from intensor.solver.checkpoint import NO_SNAPSHOTS, CheckpointFile, CheckpointTarget, Snapshots
 from intensor.solver.fingerprint import random_boxes
-from intensor.solver.loop import KEEPS_NOTHING
-from intensor.storage.codec import Branch, Tree
+from intensor.storage.reader import Tree, TreeReader
 
-__all__ = ["NO_NOTES", "Journal", "Notes"]
+__all__ = ["NO_JOURNAL", "Journal"]
 
 ROWS_AT_ONCE = 1 << 16
+"""Observations that are predicted at a time when the data is identified."""
 
 
 class Journal:
-    """Entries of a fit by their names; without a place it remembers nothing.
+    """Entries of a fit by their keys; without a target it remembers nothing.
+
+    ``under`` gives a section of the journal for one part of the fit, whose keys all begin with the
+    key of that part and a slash.
 
     Parameters
     ----------
-    place
-        Of the checkpoint.
+    target
+        Path and interval of the checkpoint.
 
     Attributes
     ----------
     elapsed
-        Seconds that the fit took before.
+        Seconds that the fit took so far.
     """
 
-    def __init__(self, place: Place | None) -> None:
-        self._file = None if place is None else CheckpointFile(place, kind="fit")
+    def __init__(self, target: CheckpointTarget | None = None) -> None:
+        self._file = None if target is None else CheckpointFile(target, kind="fit")
         self.elapsed = 0.0 if self._file is None else self._file.elapsed
-        self._saved: Branch | None = None
+        self._saved: TreeReader | None = None
         self._entries: dict[str, Tree] = {}
+        self._unwritten: set[str] = set()
+        self._prefix = ""
         self._budget = self._choosing = Budget()
-        self._fresh = False
         self._lock = threading.RLock()
 
     def begin(self, samples: Samples, options: Options, budget: Budget, choosing: Budget) -> None:
-        """Take up the entries of the run in the file, if it is this one.
+        """Take over the entries of the file, if they are those of this fit.
 
         Parameters
         ----------
         budget
-            Of the fit.
+            Budget of the fit.
         choosing
-            The part of it that ends when anyone says so: nothing is noted after that.
+            The part of it that ends as soon as the fit is told to stop; nothing is recorded after
+            that.
         """
         self._budget, self._choosing = budget, choosing
         if self._file is None:
@@ -67,108 +73,92 @@ class Journal:
         self._file.check(settings=_decisive(options), data=_fingerprint(samples, options))
         if self._file.saved is not None:
             self._saved = self._file.saved.branch("content").branch("entries")
-            self._entries = {name: self._saved.branch(name).tree for name in self._saved.tree}
+            self._entries.update((key, self._saved.branch(key).tree) for key in self._saved.tree)
 
     @property
     def active(self) -> bool:
         """Whether anything is remembered."""
         return self._file is not None
 
-    def recall(self, name: str) -> Branch | None:
-        """Return an entry that was read from the file, if there is one of that name."""
-        if self._saved is None or name not in self._saved:
+    @property
+    def seconds(self) -> float:
+        """Seconds that the part of the fit with this section took so far."""
+        clock = self.recall("clock")
+        return 0.0 if clock is None else max(0.0, clock.finite("seconds"))
+
+    def recall(self, key: str) -> TreeReader | None:
+        """Return the entry that the file had under a key, if it had one."""
+        if self._saved is None or self._prefix + key not in self._saved:
             return None
-        return self._saved.branch(name)
+        return self._saved.branch(self._prefix + key)
 
     def record(self, entries: Mapping[str, Tree], *, whole: str | None = None) -> None:
-        """Note what was finished, unless the fit is being ended.
+        """Remember finished parts by their keys, all of them or none, unless the fit is stopping.
 
-        Parameters
-        ----------
-        whole
-            A name whose parts, ``whole/...``, are needed no longer.
+        An entry replaces its section: the entries whose keys begin with its own key and a slash.
         """
         if self._file is None or self._choosing.spent:
             return
         with self._lock:
-            if whole is not None:
-                for name in [name for name in self._entries if name.startswith(f"{whole}/")]:
-                    del self._entries[name]
+            sections = tuple(f"{self._prefix}{key}/" for key in entries)
+            for key in [key for key in self._entries if key.startswith(sections)]:
+                del self._entries[key]
             self._put(entries)
 
-    def choose(self, name: str, decision: bool) -> bool:
-        """Return what was decided before, or else note a decision."""
-        saved = self.recall(name)
+    def choose(self, key: str, decision: bool) -> bool:
+        """Return the decision that was made before, or else remember this one."""
+        saved = self.recall(key)
         if saved is not None:
             return saved.flag("decision")
-        self.record({name: {"decision": bool(decision)}})
+        self.record({key: {"decision": bool(decision)}})
         return decision
 
-    def keeper(self, name: str) -> Keeper:
-        """Return what keeps a solve that is an entry of its own, until it has a result."""
-        saved, file = self.recall(name), self._file
+    def snapshots(self, key: str) -> Snapshots:
+        """Return what stores the rounds of a solve under a key, until the solve has a result."""
+        saved, file = self.recall(key), self._file
         if file is None or (saved is None and self._choosing.spent):
-            return KEEPS_NOTHING
+            return NO_SNAPSHOTS
         return Snapshots(
             None if saved is None else saved.branch("run"),
             due=lambda: file.due,
-            store=lambda tree: self._put({name: {"run": tree}}),
+            store=lambda tree: self._put({key: {"run": tree}}),
         )
 
-    def under(self, name: str) -> Notes:
-        """Return the part of it whose names begin with a name."""
-        return Notes(self, name)
+    def under(self, key: str) -> Journal:
+        """Return the section of a key."""
+        section = copy.copy(self)  # which shares the file, the entries and the lock
+        section._prefix = f"{self._prefix}{key}/"
+        return section
 
     def close(self) -> None:
-        """Write what has not been written yet."""
+        """Write the entries that have not been written yet."""
         with self._lock:
-            if self._file is not None and self._fresh:
+            if self._file is not None and self._unwritten:
                 self._write(self._file)
 
     def _put(self, entries: Mapping[str, Tree]) -> None:
         with self._lock:
-            self._entries.update(entries)
-            self._fresh = True
+            self._entries.update((self._prefix + key, tree) for key, tree in entries.items())
+            self._unwritten.update(entries)
             if self._file is not None and self._file.due:
                 self._write(self._file)
 
     def _write(self, file: CheckpointFile) -> None:
         file.write({"entries": self._entries}, self._budget.elapsed)
-        self._fresh = False
+        self._unwritten.clear()
+
+    keeper = snapshots
 
 
-class Notes:
-    """A part of a journal: entries of one walk."""
+NO_JOURNAL = Journal()
 
-    def __init__(self, journal: Journal, name: str) -> None:
-        self._journal = journal
-        self._name = name
-
-    @property
-    def active(self) -> bool:
-        """Whether anything is remembered."""
-        return self._journal.active
-
-    def recall(self, name: str) -> Branch | None:
-        """Return an entry, if there is one of that name."""
-        return self._journal.recall(f"{self._name}/{name}")
-
-    def record(self, entries: Mapping[str, Tree]) -> None:
-        """Note entries that belong together: all of them are written or none."""
-        self._journal.record({f"{self._name}/{name}": tree for name, tree in entries.items()})
-
-    @property
-    def seconds(self) -> float:
-        """How long the walk took before."""
-        clock = self.recall("clock")
-        return 0.0 if clock is None else max(0.0, clock.finite("seconds"))
-
-
-NO_NOTES = Notes(Journal(None), "")
+# old names, until their users are renamed
+NO_NOTES = NO_JOURNAL
+Notes = Journal
 
 
 def _decisive(options: Options) -> Tree:
-    """Return what must not change when a fit is continued."""
+    """Return the options that must not change when a fit goes on."""
     return {
         "radius": "auto" if options.radius is None else float(options.radius),
         "scales": [scale.name for scale in options.scales],
@@ -187,7 +177,7 @@ def _decisive(options: Options) -> Tree:
 
 
 def _fingerprint(samples: Samples, options: Options) -> Tree:
-    """Return the numbers that the observations of a fit are known by."""
+    """Return numbers that identify the observations of a fit."""
     n = len(samples)
     weights = np.ones(n) if samples.weights is None else samples.weights
     total = float(weights.sum())
@@ -206,7 +196,7 @@ def _fingerprint(samples: Samples, options: Options) -> Tree:
         "mean_square": mean_square,
         "random_boxes": error / total,
     }
-    for scale in options.scales:  # functions have no name that says what they do
+    for scale in options.scales:  # the name of a function does not identify it
         if scale.transform.name not in TRANSFORMS:
             known["transformed"] = float(scale.transform.apply(samples.values).mean())
     return known

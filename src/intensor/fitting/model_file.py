@@ -1,16 +1,19 @@
 """Model files: a fit in one ``.npz`` of plain arrays and a JSON header, without pickle.
 
-What is read back is checked piece by piece, so that a damaged file is an error and never a
-wrong prediction.
+``docs/file-formats.md`` describes every entry. Each value is checked as it is read, so that a
+damaged file is an error and never a wrong prediction.
 """
 
 from __future__ import annotations
 
-import json
+from functools import partial
+from importlib import metadata
 from typing import Any
 
 import numpy as np
 
+from intensor._arrays import AnyArray, FloatArray, Shape
+from intensor.data.checks import check_shape
 from intensor.data.readers.files import check_file, check_path
 from intensor.errors import (
     EmptyDataError,
@@ -20,14 +23,62 @@ from intensor.errors import (
     ModelFileError,
     SettingError,
 )
-from intensor.fitting.packing import pack
-from intensor.fitting.record import Fit
-from intensor.fitting.unpacking import unpack
+from intensor.fitting.label_columns import capture_labels, restore_labels
+from intensor.fitting.path import RadiusPath
+from intensor.fitting.record import Fit, Validation
+from intensor.model.baseline import Baseline
+from intensor.model.model import Model
+from intensor.model.predictor import Predictor
+from intensor.model.remainder import Remainder
 from intensor.model.transform import TRANSFORMS
-from intensor.storage.archive import read_archive
-from intensor.storage.atomic import atomic_write
+from intensor.options.ranges import check_radius
+from intensor.problem.vertex import mode_slices
+from intensor.solver.result import Counters, Result, Seconds, Status
+from intensor.solver.snapshot import (
+    COUNTER_FIELDS,
+    MAX_MAGNITUDE,
+    RESULT_FIELDS,
+    SECONDS_FIELDS,
+    capture_fields,
+    capture_trace,
+    restore_model,
+    restore_trace,
+)
+from intensor.storage.codec import read_entries, write_entries
+from intensor.storage.reader import MODEL_FILE, Getter, Tree, TreeReader, read_fields
 
-__all__ = ["load", "save"]
+__all__ = ["FORMAT_VERSION", "load", "save"]
+
+FORMAT_VERSION = 2
+"""Version of the format; it grows when older readers would misunderstand a file."""
+PATH_COLUMNS = ("radii", "errors", "objectives", "boxes", "noise", "seconds", "kriged")
+"""Columns of a path of radii; ``kriged`` exists since version 2."""
+PATH_FIELDS: dict[str, Getter] = {
+    **dict.fromkeys(("transform", "baseline", "metric"), TreeReader.text),
+    "sampled": TreeReader.flag,
+}
+
+
+def _error_if_known(saved: TreeReader, name: str) -> float | None:
+    """Return an error on held-out cells, which may be infinite, or None when there is none."""
+    return saved.amount(name, infinite=True) if name in saved else None
+
+
+def _approach(saved: TreeReader, name: str) -> tuple[tuple[float, float], ...]:
+    """Return the pairs of a gap and the error of the fit that stops at it."""
+    return tuple(
+        (pair.amount("gap"), pair.amount("error", infinite=True)) for pair in saved.branches(name)
+    )
+
+
+VALIDATION_FIELDS: dict[str, Getter] = {
+    "metric": TreeReader.text,
+    "folds": partial(TreeReader.count, least=1),
+    "held_out": TreeReader.amount,
+    "chosen": TreeReader.count,
+    "approach": _approach,
+    **dict.fromkeys(("single", "averaged", "error_of_mean"), _error_if_known),
+}
 
 
 def save(fit: Fit, path: Any) -> None:
@@ -40,7 +91,7 @@ def save(fit: Fit, path: Any) -> None:
     LabelError
         For labels that are neither numbers, truth values, dates nor strings.
     FileFormatError
-        When the file cannot be written; what was there before stays.
+        When the file cannot be written; a file that was there stays.
     """
     name = fit.predictor.transform.name
     if name not in TRANSFORMS:
@@ -49,18 +100,16 @@ def save(fit: Fit, path: Any) -> None:
             f"one of {', '.join(repr(known) for known in TRANSFORMS)}, or transform the values "
             "before the fit"
         )
-    header, arrays = pack(fit)
-    text = json.dumps(header, ensure_ascii=False, allow_nan=False)
+    modes, label_arrays = capture_labels(fit.labels)
+    steps = sorted({row.step for row in fit.result.trace})
+    header, arrays = _header(fit, modes, steps), {**label_arrays, **_arrays(fit, steps)}
     try:
-        content = text.encode()
+        write_entries(path, header, arrays)
     except UnicodeEncodeError as problem:
         raise LabelError(
             "the fit cannot be saved, since the name of a mode or of the values, or a label, is "
             f"not valid text ({problem}); rename it"
         ) from None
-    arrays = {"header": np.frombuffer(content, dtype=np.uint8), **arrays}
-    with atomic_write(path) as temporary, open(temporary, "wb") as file:
-        np.savez(file, allow_pickle=False, **arrays)
 
 
 def load(path: Any) -> Fit:
@@ -74,13 +123,192 @@ def load(path: Any) -> Fit:
     try:
         path = check_path(path)
         check_file(path)
-        entries = read_archive(path, packed=False)
     except (EmptyDataError, FileFormatError) as problem:
         raise ModelFileError(str(problem)) from None
+    header, arrays = read_entries(path, MODEL_FILE)
     try:
-        return unpack(entries)
-    except ModelFileError as problem:
-        raise ModelFileError(f"{path}: {problem}") from None
+        return _restore_fit(
+            TreeReader(header, path, kind=MODEL_FILE, prefix="header."),
+            TreeReader(dict(arrays), path, kind=MODEL_FILE),
+        )
+    except ModelFileError:
+        raise
     except (InputError, ValueError, TypeError, LookupError, OverflowError, RecursionError) as wrong:
-        words = " ".join(str(wrong).split())[:200]
-        raise ModelFileError(f"{path}: is a damaged model file ({words})") from wrong
+        raise MODEL_FILE.damaged(path, " ".join(str(wrong).split())[:200]) from wrong
+
+
+def _header(fit: Fit, modes: list[Tree], steps: list[str]) -> Tree:
+    result, baseline, witness = fit.result, fit.predictor.baseline, fit.result.witness
+    return {
+        "format": MODEL_FILE.format,
+        "format_version": FORMAT_VERSION,
+        "intensor_version": metadata.version("intensor"),
+        "shape": [int(length) for length in fit.shape],
+        "radius": float(fit.radius),
+        "signed": bool(fit.model.signed),
+        "transform": fit.predictor.transform.name,
+        "baseline": "none" if baseline is None else "additive",
+        "baseline_mean": None if baseline is None else float(baseline.mean),
+        "remainder": "none" if fit.predictor.remainder is None else "kriging",
+        "status": result.status.name,
+        **capture_fields(result, RESULT_FIELDS),
+        "solver": result.version,
+        "witness": None if witness is None else capture_fields(witness, ("radius", "signed")),
+        "counters": capture_fields(result.counters, COUNTER_FIELDS),
+        "seconds": capture_fields(result.seconds, SECONDS_FIELDS),
+        "steps": steps,
+        "n": int(fit.n),
+        "n_solutions": int(fit.n_solutions),
+        "value": fit.labels.value,
+        "modes": modes,
+        "validation": _capture_validation(fit.validation),
+    }
+
+
+def _capture_validation(validation: Validation | None) -> Tree | None:
+    if validation is None:
+        return None
+    return {
+        **capture_fields(validation, VALIDATION_FIELDS),
+        "approach": [{"gap": gap, "error": error} for gap, error in validation.approach],
+        "paths": [capture_fields(path, PATH_FIELDS) for path in validation.paths],
+    }
+
+
+def _arrays(fit: Fit, steps: list[str]) -> dict[str, AnyArray]:
+    """Return the arrays of a fit by their names in the file."""
+    predictor, witness = fit.predictor, fit.result.witness
+    arrays: dict[str, AnyArray] = {
+        "words": fit.model.vertices.words,
+        "weights": _floats(fit.model.weights),
+        "counts": _floats(predictor.counts),
+    }
+    if predictor.baseline is not None:
+        arrays["effects"] = _floats(predictor.baseline.effects)
+    if predictor.remainder is not None:
+        arrays["remainder"] = _floats(predictor.remainder.field)
+    if witness is not None:
+        arrays["witness_words"] = witness.vertices.words
+        arrays["witness_weights"] = _floats(witness.weights)
+    for name, column in capture_trace(fit.result.trace, steps).items():
+        arrays[f"trace_{name}"] = column
+    for index, path in enumerate(fit.validation.paths if fit.validation else ()):
+        for name in PATH_COLUMNS:
+            arrays[f"path_{index}_{name}"] = _floats(getattr(path, name))
+    return arrays
+
+
+def _floats(numbers: Any) -> FloatArray:
+    return np.asarray(numbers, dtype=np.float64)
+
+
+def _restore_fit(header: TreeReader, arrays: TreeReader) -> Fit:
+    version = header.count("format_version", least=1)
+    if version > FORMAT_VERSION:
+        raise MODEL_FILE.refused(
+            header.path,
+            f"was written by a newer version of intensor (format {version}, this one reads up to "
+            f"{FORMAT_VERSION}); upgrade intensor",
+        )
+    if version == 1:  # which had no remainder
+        header.tree["remainder"] = "none"
+    shape = check_shape(header.elements("shape"))
+    model = _restore_model(header.tree, arrays, "", shape)
+    return Fit(
+        predictor=Predictor(
+            model=model,
+            counts=_restore_counts(arrays, shape),
+            transform=TRANSFORMS[header.text("transform", TRANSFORMS)],
+            baseline=_restore_baseline(header, arrays, shape),
+            remainder=_restore_remainder(header, arrays, shape),
+        ),
+        result=_restore_result(header, arrays, model),
+        labels=restore_labels(header, arrays, shape),
+        n=header.count("n", least=1),
+        n_solutions=header.count("n_solutions", least=1),
+        validation=_restore_validation(header, arrays, version),
+    )
+
+
+def _joined(header: Tree, arrays: TreeReader, stem: str) -> TreeReader:
+    """Return a part of the header joined with the arrays whose names begin with ``stem``."""
+    own = {
+        name.removeprefix(stem): array
+        for name, array in arrays.tree.items()
+        if name.startswith(stem)
+    }
+    return TreeReader({**header, **own}, arrays.path, kind=arrays.kind, prefix=stem)
+
+
+def _restore_model(header: Tree, arrays: TreeReader, stem: str, shape: Shape) -> Model:
+    model = restore_model(_joined(header, arrays, stem), shape)
+    check_radius(model.radius)
+    return model
+
+
+def _restore_counts(arrays: TreeReader, shape: Shape) -> FloatArray:
+    counts: FloatArray = arrays.finite_array("counts", (sum(shape),), largest=MAX_MAGNITUDE)
+    if (counts < 0.0).any():
+        raise arrays.damaged("counts are out of range: some are below 0")
+    totals = [float(counts[part].sum()) for part in mode_slices(shape)]
+    if min(totals) <= 0.0 or max(totals) > (1.0 + 1e-9) * min(totals):
+        raise arrays.damaged("counts do not add up to the same in every mode")
+    return counts
+
+
+def _restore_baseline(header: TreeReader, arrays: TreeReader, shape: Shape) -> Baseline | None:
+    if header.text("baseline", ("none", "additive")) == "none":
+        return None
+    effects = arrays.finite_array("effects", (sum(shape),), largest=MAX_MAGNITUDE)
+    mean = header.finite("baseline_mean", largest=MAX_MAGNITUDE)
+    return Baseline(shape=shape, mean=mean, effects=effects)
+
+
+def _restore_remainder(header: TreeReader, arrays: TreeReader, shape: Shape) -> Remainder | None:
+    if header.text("remainder", ("none", "kriging")) == "none":
+        return None
+    return Remainder(field=arrays.finite_array("remainder", shape, largest=MAX_MAGNITUDE))
+
+
+def _restore_result(header: TreeReader, arrays: TreeReader, model: Model) -> Result:
+    witness = None
+    if "witness" in header:
+        part = header.branch("witness").tree
+        witness = _restore_model(part, arrays, "witness_", model.shape)
+    number = isinstance(header.tree.get("solver"), int)
+    steps = [str(step) for step in header.elements("steps")]
+    return Result(
+        **read_fields(header, RESULT_FIELDS),
+        status=Status[header.text("status", Status.__members__)],
+        model=model,
+        witness=witness,
+        version=header.count("solver") if number else header.printable("solver"),
+        trace=tuple(restore_trace(_joined({}, arrays, "trace_"), steps)),
+        counters=Counters(**read_fields(header.branch("counters"), COUNTER_FIELDS)),
+        seconds=Seconds(**read_fields(header.branch("seconds"), SECONDS_FIELDS)),
+    )
+
+
+def _restore_validation(header: TreeReader, arrays: TreeReader, version: int) -> Validation | None:
+    if "validation" not in header:
+        return None
+    saved = header.branch("validation")
+    paths = tuple(
+        _restore_path(_joined(part.tree, arrays, f"path_{index}_"), version)
+        for index, part in enumerate(saved.branches("paths"))
+    )
+    validation = Validation(**read_fields(saved, VALIDATION_FIELDS), paths=paths)
+    if validation.chosen >= len(paths):
+        raise saved.damaged(f"path {validation.chosen} was chosen of {len(paths)}")
+    return validation
+
+
+def _restore_path(saved: TreeReader, version: int) -> RadiusPath:
+    radii = saved.finite_array("radii", (None,), largest=MAX_MAGNITUDE)
+    if not (radii.size and (radii > 0.0).all()):
+        raise saved.damaged(f"{saved.prefix}radii are not all positive, or there are none")
+    if version == 1:
+        saved.tree["kriged"] = np.zeros(radii.size)
+    columns: Tree = {name: saved.array(name, "<f8", radii.shape) for name in PATH_COLUMNS}
+    columns["kriged"] = columns["kriged"] > 0.0
+    return RadiusPath(**read_fields(saved, PATH_FIELDS), **columns)

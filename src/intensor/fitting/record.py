@@ -1,4 +1,4 @@
-"""What a fit gives: a predictor with its certificate, its labels and how it was chosen."""
+"""The result of a fit: a predictor with its certificate, its labels and how it was chosen."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ __all__ = ["Fit", "Validation", "spread_fit"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Validation:
-    """What held-out cells said.
+    """How held-out cells chose the radius, the scale and the tolerance.
 
     Attributes
     ----------
     metric
         Name of the error, which is in the units of the data.
     folds, held_out
-        Number of folds, and observations held out in each (on average).
+        Number of folds, and the average number of observations held out in each.
     paths
         One path of radii per scale that was tried.
     chosen
-        Place of the path whose scale was taken.
+        Index of the path whose scale was chosen.
     approach
         Pairs of a gap and the error of a fit that stops at it, at the chosen radius, for
-        ``rtol="auto"``: the first that is nearly the best is the tolerance. Gaps are in the
-        fitted scale.
+        ``rtol="auto"``: the first gap whose error is nearly the best becomes the tolerance. Gaps
+        are in the fitted scale.
     error_of_mean
-        Error on the same cells of the plain mean of the others, which any fit should beat; None
-        when it is not known (model files of earlier versions).
+        Error on the held-out cells when each is predicted by the mean of the other cells, which
+        any fit should beat; None when it is not known (model files of earlier versions).
     single, averaged
         Error of one solution and of the average of ``n_solutions`` at the chosen radius; None
-        when a single solution was asked for, or the remainder is kriged.
+        when only one solution was asked for, or the remainder is kriged.
     """
 
     metric: str
@@ -60,12 +60,12 @@ class Validation:
 
     @property
     def path(self) -> RadiusPath:
-        """The path of the scale that was taken."""
+        """The path of the scale that was chosen."""
         return self.paths[self.chosen]
 
     @property
     def tolerance(self) -> float | None:
-        """The largest gap whose error is nearly the least; None when none was tried."""
+        """The first gap whose error is nearly the smallest; None when no gap was tried."""
         if not self.approach:
             return None
         least = min(error for _, error in self.approach)
@@ -74,22 +74,22 @@ class Validation:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Fit:
-    """A fitted tensor: predicts any cell, and says how good it is.
+    """A fitted tensor: it predicts any cell and knows how good it is.
 
     Attributes
     ----------
     predictor
         Transform, baseline and boxes.
     result
-        What the solver said, in the fitted scale; the average when several were asked for.
+        Result of the solver in the fitted scale; that of the average, if solutions were averaged.
     labels
         Names of modes and indices.
     n
         Number of observations.
     n_solutions
-        Models that were averaged.
+        Number of models that were averaged.
     validation
-        What held-out cells said; None when nothing had to be chosen.
+        How held-out cells chose the radius and more; None when nothing had to be chosen.
     """
 
     predictor: Predictor
@@ -116,7 +116,7 @@ class Fit:
 
     @property
     def status(self) -> Status:
-        """Why the solver stopped."""
+        """The reason why the solver stopped."""
         return self.result.status
 
     @property
@@ -126,7 +126,7 @@ class Fit:
 
     @property
     def bound(self) -> float:
-        """Proven: no model of this radius has a smaller objective."""
+        """Proven lower bound: no model of this radius has a smaller objective."""
         return self.result.bound
 
     @property
@@ -136,7 +136,7 @@ class Fit:
 
     @property
     def path(self) -> RadiusPath | None:
-        """The path of radii that the radius was chosen from, if it was."""
+        """The path of radii from which the radius was chosen; None when it was given."""
         return None if self.validation is None else self.validation.path
 
     def predict(self, coords: Any, *, unseen: str = "warn") -> FloatArray:
@@ -176,23 +176,23 @@ class Fit:
         sample_weight: Any = None,
         effort: float = 5e9,
     ) -> Verification:
-        """Recompute the certificate from the observations, by other means than the solver's.
+        """Recompute the certificate from the observations, independently of the solver.
 
-        Beside what ``intensor.verify`` checks, predictions must be made with the model of the
-        result, and indices must have been observed as often as the fit says.
+        In addition to the checks of ``intensor.verify``, predictions must be made with the model
+        of the result, and every index must have been observed as often as the fit claims.
 
         Parameters
         ----------
         coords
             The cells: a table holds labels and an array of integers positions, as in ``predict``.
         values
-            (n,) values. With a table also the name of its column of values, which is by default
-            the one of the fit; rows without a value in it are left out.
+            (n,) values. With a table also the name of its column of values, by default the name
+            that the fit has; rows without a value are left out.
         sample_weight
-            (n,) how much each observation counts; by default all the same. With a table also the
-            name of a column.
+            (n,) weights of the observations, by default all equal. With a table also the name of
+            a column.
         effort
-            Additions that the check of the bound may take.
+            Most additions that the check of the bound may take.
         """
         cells, numbers, weights = observed_cells(
             coords, values, self.labels, sample_weight=sample_weight
@@ -215,7 +215,7 @@ class Fit:
         return Check(name="predictor", passed=bool(same), message=message)
 
     def _check_counts(self, cells: IndexArray, weights: FloatArray | None) -> Check:
-        """Compare how much each index was observed, up to the scale of the weights."""
+        """Compare how often each index was observed, up to the scale of the weights."""
         found = index_counts(tuple(cells.T), self.shape, weights)
         claimed = np.asarray(self.predictor.counts)
         fits = claimed.shape == found.shape
@@ -232,7 +232,7 @@ class Fit:
 
     def save(self, path: Any) -> None:
         """Write the fit to a model file (``.npz``; read it back with ``intensor.load``)."""
-        from intensor.fitting.model_file import save  # noqa: PLC0415  (the store knows this class)
+        from intensor.fitting.model_file import save  # noqa: PLC0415  (that module imports Fit)
 
         save(self, path)
 
@@ -244,17 +244,17 @@ class Fit:
         )
 
 
-def spread_fit(fit: Fit, whole: Whole) -> Fit:
-    """Return the fit of a condensed tensor as one of the whole; a remainder cannot be spread."""
+def spread_fit(fit: Fit, full: Whole) -> Fit:
+    """Return a fit without unused indices as a fit of the full tensor; it has no remainder."""
     predictor = fit.predictor
-    result = expand_result(fit.result, whole)
+    result = expand_result(fit.result, full)
     model = result.model
     if predictor.model is not fit.result.model:
-        model = expand_model(predictor.model, whole)
+        model = expand_model(predictor.model, full)
     baseline = predictor.baseline
     if baseline is not None:
-        effects = whole.spread(baseline.effects)
-        baseline = replace(baseline, shape=whole.shape, effects=effects)
-    counts = whole.spread(predictor.counts)
+        effects = full.spread(baseline.effects)
+        baseline = replace(baseline, shape=full.shape, effects=effects)
+    counts = full.spread(predictor.counts)
     predictor = replace(predictor, model=model, counts=counts, baseline=baseline)
     return replace(fit, predictor=predictor, result=result)

@@ -1,8 +1,9 @@
-"""What data is known by: a few numbers that other data would not have.
+"""A fingerprint of the data: a few numbers that other data would not have.
 
-Beside its size, that is the mean squared error of a fixed, random sum of boxes. It depends on every
-cell, value and count, not on the order of the rows, and can be had wherever the data is: in memory,
-on a device, in files or on a cluster.
+Beside the size of the data, these are the mean square of the values and the mean squared error of a
+fixed, random sum of boxes. The error depends on every cell, value and count but not on the order of
+the rows, and it can be computed wherever the data is: in memory, on a device, in files or on a
+cluster.
 """
 
 from __future__ import annotations
@@ -14,25 +15,26 @@ from intensor.backends.select import Data
 from intensor.model.model import Model, build_model
 from intensor.problem.reindex import Whole
 from intensor.solver.loop import mean_squared_error
-from intensor.storage.codec import Tree
+from intensor.storage.reader import Tree
 
 __all__ = ["fingerprint", "random_boxes"]
 
-BOXES = 32
+N_BOXES = 32
+"""Number of boxes in the random model."""
 
 
-def fingerprint(data: Data, whole: Whole | None = None) -> Tree:
-    """Return the numbers that observations are known by.
+def fingerprint(data: Data, full: Whole | None = None) -> Tree:
+    """Return numbers that identify observations.
 
     Parameters
     ----------
-    whole
-        The tensor that they are condensed from, if they are.
+    full
+        The tensor before unused indices were removed, if there were any.
     """
     scale = float(np.sqrt(data.mean_square)) or 1.0
     return {
-        "shape": [int(length) for length in (data if whole is None else whole).shape],
-        "indices": [] if whole is None else whole.checksums(),
+        "shape": [int(length) for length in (data if full is None else full).shape],
+        "indices": [] if full is None else full.checksums(),
         "n": int(data.n),
         "n_cells": int(data.n_cells),
         "mean_square": float(data.mean_square),
@@ -41,8 +43,8 @@ def fingerprint(data: Data, whole: Whole | None = None) -> Tree:
 
 
 def random_boxes(shape: Shape, scale: float) -> Model:
-    """Return a random model that covers a cell with half of its boxes."""
+    """Return a random model in which half of the boxes cover any given cell."""
     rng = np.random.default_rng([len(shape), *shape])
-    flags = rng.random((BOXES, sum(shape))) < 0.5 ** (1.0 / len(shape))
-    weights = scale * rng.random(BOXES) / BOXES
-    return build_model(flags.astype(np.uint8), weights, shape=shape, radius=float(scale * BOXES))
+    flags = rng.random((N_BOXES, sum(shape))) < 0.5 ** (1.0 / len(shape))
+    weights = scale * rng.random(N_BOXES) / N_BOXES
+    return build_model(flags.astype(np.uint8), weights, shape=shape, radius=float(scale * N_BOXES))

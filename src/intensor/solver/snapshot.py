@@ -1,13 +1,16 @@
-"""Parts of a run as trees and back: random numbers, state, trace, models and results.
+"""Parts of a solve as trees and back: random numbers, state, trace, models and results.
 
-The engines say of themselves what they hold (``Engine.capture``, ``Engine.restore``). What comes
-from a file is checked here, piece by piece.
+Engines describe themselves (``Engine.capture``, ``Engine.restore``). Fields that are plain values
+are declared once, each with the getter that checks it when it is read from a file. Model files use
+the same declarations.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +19,15 @@ from intensor.model.model import Model
 from intensor.problem.vertex import Vertices
 from intensor.solver.result import Counters, Progress, Result, Seconds, Status
 from intensor.solver.state import State, Witness
-from intensor.storage.codec import Branch, Tree
+from intensor.storage.reader import Getter, Tree, TreeReader, read_fields
 
 __all__ = [
+    "COUNTER_FIELDS",
+    "MAX_MAGNITUDE",
+    "RESULT_FIELDS",
+    "SECONDS_FIELDS",
+    "STEP_KINDS",
+    "capture_fields",
     "capture_model",
     "capture_random",
     "capture_result",
@@ -31,17 +40,42 @@ __all__ = [
     "restore_trace",
 ]
 
-STEPS = ("local", "separation")
-COUNTS = ("iterations", "local_steps", "exact_calls", "idle")
-NUMBERS = ("value", "bound", "phi", "gain", "lowest")
-COLUMNS = ("objective", "bound", "phi", "pricing_gap", "seconds")
-COUNTERS = ("iterations", "local_steps", "altmin_runs", "exact_calls", "drops")
-ABOVE = 1e-6
-"""Share of the objective by which a bound may lie above it: more than rounding is damage."""
+MAX_MAGNITUDE = 1e100
+"""Largest absolute value of any weight or other number of a model that is read, so that no sum
+overflows; data is far smaller (``checks.EXTREME``)."""
+MAX_BOUND_EXCESS = 1e-6
+"""Largest excess of a bound over the objective, as a share of it; rounding causes no more."""
+STEP_KINDS = ("local", "separation")
+"""Kinds of steps in a trace, which stores their index."""
+STATE_FIELDS: dict[str, Getter] = {
+    **dict.fromkeys(("value", "bound", "phi", "gain", "lowest"), TreeReader.number),
+    **dict.fromkeys(("iterations", "local_steps", "exact_calls", "idle"), TreeReader.count),
+    "exhausted": TreeReader.flag,
+}
+COUNTER_FIELDS: dict[str, Getter] = dict.fromkeys(Counters.__slots__, TreeReader.count)
+SECONDS_FIELDS: dict[str, Getter] = dict.fromkeys(("setup", "solve"), TreeReader.amount)
+RESULT_FIELDS: dict[str, Getter] = {
+    **dict.fromkeys(("objective", "bound"), partial(TreeReader.amount, most=MAX_MAGNITUDE**2)),
+    "tolerance": partial(TreeReader.amount, infinite=True),
+    "bound_source": TreeReader.printable,
+}
+FINITE_COLUMNS = ("objective", "bound", "seconds")
+"""Columns of a trace that are always finite."""
+GAP_COLUMNS = ("phi", "pricing_gap")
+"""Columns of a trace that are infinite before the first call of an oracle."""
+
+
+def capture_fields(record: Any, names: Iterable[str]) -> Tree:
+    """Return some attributes of a record as plain Python values."""
+    values = {name: getattr(record, name) for name in names}
+    return {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in values.items()
+    }
 
 
 def capture_random(rng: np.random.Generator) -> Tree:
-    """Return where a generator stands."""
+    """Return the state of a random generator."""
     state = rng.bit_generator.state
     return {
         "kind": state["bit_generator"],
@@ -52,10 +86,10 @@ def capture_random(rng: np.random.Generator) -> Tree:
     }
 
 
-def restore_random(rng: np.random.Generator, saved: Branch) -> None:
-    """Put a generator where another one stood."""
+def restore_random(rng: np.random.Generator, saved: TreeReader) -> None:
+    """Give a random generator the state that another one had."""
     rng.bit_generator.state = {
-        "bit_generator": saved.word("kind", [rng.bit_generator.state["bit_generator"]]),
+        "bit_generator": saved.text("kind", [rng.bit_generator.state["bit_generator"]]),
         "state": {name: saved.count(name, most=2**128 - 1) for name in ("state", "inc")},
         "has_uint32": saved.count("has_uint32", most=1),
         "uinteger": saved.count("uinteger", most=2**32 - 1),
@@ -63,26 +97,20 @@ def restore_random(rng: np.random.Generator, saved: Branch) -> None:
 
 
 def capture_state(state: State) -> Tree:
-    """Return the record of a solve; its witness is never changed, so it is not copied."""
+    """Return the state of a solve; its witness never changes, so it is not copied."""
     witness = state.witness
+    names = ("flags", "weights", "source")
     return {
-        **{name: float(getattr(state, name)) for name in NUMBERS},
-        **{name: int(getattr(state, name)) for name in COUNTS},
-        "exhausted": bool(state.exhausted),
-        "witness": None
-        if witness is None
-        else {"flags": witness.flags, "weights": witness.weights, "source": witness.source},
+        **capture_fields(state, STATE_FIELDS),
+        "witness": None if witness is None else capture_fields(witness, names),
     }
 
 
-def restore_state(state: State, saved: Branch, length: int) -> None:
-    """Fill in the record of a solve whose vertices have so many flags."""
-    for name in NUMBERS:
-        setattr(state, name, saved.number(name))
-    for name in COUNTS:
-        setattr(state, name, saved.count(name))
-    state.exhausted = saved.flag("exhausted")
-    if not state.bound <= state.value + ABOVE * abs(state.value):
+def restore_state(state: State, saved: TreeReader, length: int) -> None:
+    """Fill in the state of a solve whose vertices have the given number of flags."""
+    for name, value in read_fields(saved, STATE_FIELDS).items():
+        setattr(state, name, value)
+    if not state.bound <= state.value + MAX_BOUND_EXCESS * abs(state.value):
         raise saved.damaged(f"the bound {state.bound} is above the objective {state.value}")
     state.witness = None
     if "witness" in saved:
@@ -91,42 +119,47 @@ def restore_state(state: State, saved: Branch, length: int) -> None:
         state.witness = Witness(
             flags=flags,
             weights=witness.finite_array("weights", (len(flags),)),
-            source=witness.word("source"),
+            source=witness.text("source"),
         )
 
 
-def capture_trace(trace: Sequence[Progress]) -> Tree:
-    """Return the rows of a trace, column by column."""
+def capture_trace(trace: Sequence[Progress], steps: Sequence[str] = STEP_KINDS) -> Tree:
+    """Return the rows of a trace column by column; a step is its index among the ``steps``."""
     return {
         "iteration": np.array([row.iteration for row in trace], dtype=np.int64),
-        "step": np.array([STEPS.index(row.step) for row in trace], dtype=np.uint8),
+        "step": np.array([steps.index(row.step) for row in trace], dtype=np.uint8),
         "active": np.array([row.active for row in trace], dtype=np.int64),
         **{
             name: np.array([getattr(row, name) for row in trace], dtype=np.float64)
-            for name in COLUMNS
+            for name in ("objective", "bound", "phi", "pricing_gap", "seconds")
         },
     }
 
 
-def restore_trace(saved: Branch) -> list[Progress]:
-    """Return the rows again."""
+def restore_trace(saved: TreeReader, steps: Sequence[str] = STEP_KINDS) -> list[Progress]:
+    """Return the rows of a trace again."""
     iteration = saved.array("iteration", "<i8", (None,))
     shape = (iteration.size,)
     step = saved.array("step", "|u1", shape)
-    if step.size and step.max() >= len(STEPS):
+    if step.size and step.max() >= len(steps):
         raise saved.damaged("the trace has steps of an unknown kind")
     columns = {
         "iteration": iteration.tolist(),
-        "step": [STEPS[kind] for kind in step.tolist()],
+        "step": [steps[kind] for kind in step.tolist()],
         "active": saved.array("active", "<i8", shape).tolist(),
-        **{name: saved.array(name, "<f8", shape).tolist() for name in COLUMNS},
+        **{name: saved.finite_array(name, shape).tolist() for name in FINITE_COLUMNS},
     }
-    rows = zip(*columns.values(), strict=True)
+    for name in GAP_COLUMNS:
+        column = saved.array(name, "<f8", shape)
+        if np.isnan(column).any():
+            raise saved.damaged(f"{saved.prefix}{name} has entries that are not numbers")
+        columns[name] = column.tolist()
+    rows = zip(*(columns[name] for name in Progress._fields if name in columns), strict=True)
     return list(itertools.starmap(Progress, rows))
 
 
 def capture_model(model: Model) -> Tree:
-    """Return the boxes of a model."""
+    """Return the boxes of a model as a tree."""
     return {
         "radius": model.radius,
         "signed": bool(model.signed),
@@ -135,20 +168,21 @@ def capture_model(model: Model) -> Tree:
     }
 
 
-def restore_model(saved: Branch, shape: Shape) -> Model:
+def restore_model(saved: TreeReader, shape: Shape) -> Model:
     """Return a model of a shape again."""
-    weights = saved.finite_array("weights", (None,))
+    weights = saved.finite_array("weights", (None,), largest=MAX_MAGNITUDE)
     count, signed = weights.size, saved.flag("signed")
     if not signed and (weights < 0.0).any():
-        raise saved.damaged("a model that is not signed has weights below 0")
+        raise saved.damaged(f"{saved.prefix}weights are below 0 in a model that is not signed")
     radius = saved.finite("radius")
     if not radius > 0.0:
-        raise saved.damaged(f"a model has radius {radius}")
+        raise saved.damaged(f"{saved.prefix}radius is {radius}, expected a positive number")
     n_words = max(1, -(-count // 64))
     words = saved.array("words", "<u8", (sum(shape), n_words))
+    # the last word has bits for more boxes than there are; those bits must be off
     spare = 64 * n_words - count
     if spare and (words[:, -1] >> np.uint64(64 - spare) if spare < 64 else words[:, -1]).any():
-        raise saved.damaged("a model has boxes without a weight")
+        raise saved.damaged(f"{saved.prefix}words have boxes without a weight")
     return Model(
         radius=radius,
         weights=weights,
@@ -158,37 +192,29 @@ def restore_model(saved: Branch, shape: Shape) -> Model:
 
 
 def capture_result(result: Result) -> Tree:
-    """Return all that a solve came to."""
+    """Return the result of a solve as a tree."""
     return {
         "status": result.status.name,
-        "objective": result.objective,
-        "bound": result.bound,
-        "tolerance": result.tolerance,
+        **capture_fields(result, RESULT_FIELDS),
         "model": capture_model(result.model),
         "witness": None if result.witness is None else capture_model(result.witness),
-        "bound_source": result.bound_source,
         "version": str(result.version),
         "trace": capture_trace(result.trace),
-        "counters": {name: int(getattr(result.counters, name)) for name in COUNTERS},
-        "setup": result.seconds.setup,
-        "solve": result.seconds.solve,
+        "counters": capture_fields(result.counters, COUNTER_FIELDS),
+        **capture_fields(result.seconds, SECONDS_FIELDS),
     }
 
 
-def restore_result(saved: Branch, shape: Shape) -> Result:
-    """Return what a solve came to again."""
-    version = saved.word("version")
-    counters = saved.branch("counters")
+def restore_result(saved: TreeReader, shape: Shape) -> Result:
+    """Return the result of a solve again."""
+    version = saved.text("version")
     return Result(
-        status=Status[saved.word("status", Status.__members__)],
-        objective=saved.finite("objective"),
-        bound=saved.finite("bound"),
-        tolerance=saved.finite("tolerance"),
+        **read_fields(saved, RESULT_FIELDS),
+        status=Status[saved.text("status", Status.__members__)],
         model=restore_model(saved.branch("model"), shape),
         witness=restore_model(saved.branch("witness"), shape) if "witness" in saved else None,
-        bound_source=saved.word("bound_source"),
         version=int(version) if version.isdecimal() and len(version) < 3 else version,
         trace=tuple(restore_trace(saved.branch("trace"))),
-        counters=Counters(**{name: counters.count(name) for name in COUNTERS}),
-        seconds=Seconds(setup=saved.finite("setup"), solve=saved.finite("solve")),
+        counters=Counters(**read_fields(saved.branch("counters"), COUNTER_FIELDS)),
+        seconds=Seconds(**read_fields(saved, SECONDS_FIELDS)),
     )

@@ -1,1 +1,1 @@
-"""Files of our own: read with distrust, within limits, and written whole or not at all."""
+"""Files of our own: read with distrust and within limits, written completely or not at all."""

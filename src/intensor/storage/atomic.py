@@ -1,4 +1,4 @@
-"""Writing files: all of it or nothing, never half a file under the name that was asked for."""
+"""Writing files completely or not at all: there is never half a file under the name asked for."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from typing import Any
 
 from intensor.errors import FileFormatError
 
-__all__ = ["atomic_write", "check_place"]
+__all__ = ["atomic_write", "check_writable"]
 
-PROBE = b"\0" * (1 << 16)
-"""What is written to find out whether anything can be."""
-LONGEST_NAME = 200
-"""Most bytes of a name that are part of the name of its temporary file; 255 may be in all."""
+TRIAL_BYTES = b"\0" * (1 << 16)
+"""Bytes written as a trial, to find out whether a file can be written."""
+MAX_KEPT_NAME = 200
+"""Longest name, in bytes, that a temporary file repeats; file systems allow 255 in all."""
 
 
 @contextlib.contextmanager
-def atomic_write(path: Any, *, sole: bool = False) -> Iterator[Path]:
-    """Yield the path of a temporary file that takes the place of ``path`` when all went well.
+def atomic_write(path: Any, *, single_writer: bool = False) -> Iterator[Path]:
+    """Yield the path of a temporary file that replaces ``path`` when the body succeeds.
 
-    It lies in the same folder, so that the last step is a rename. Whatever goes wrong, Ctrl-C
-    included, what was at ``path`` before is still there and nothing else is left behind.
+    It is in the same folder, so that the last step is a rename. If anything goes wrong, Ctrl-C
+    included, the file that was at ``path`` is still there and nothing else is left behind.
 
     Parameters
     ----------
     path
-        Where the file is to be. A link is followed; the permissions of a file that is replaced
-        are kept, a new one gets those that the umask allows.
-    sole
-        Only one process writes there, over and over: the temporary file always has the same name,
-        so that what one that was killed left behind is replaced by the next.
+        Path of the file to write. A link is followed. A file that is replaced keeps its
+        permissions; a new file gets those that the umask allows.
+    single_writer
+        Only one process writes this file, again and again: the temporary file always has the same
+        name, so that the leftover of a killed process is replaced by the next write.
     """
     target = _find_target(path)
-    name = _short_name(target.name) if sole else secrets.token_hex(6)
+    name = _short_name(target.name) if single_writer else secrets.token_hex(6)
     temporary = target.with_name(f".intensor-{name}.part")
-    with _spared(path, temporary):
-        if sole:
+    with _cleaned_up(path, temporary):
+        if single_writer:
             temporary.unlink(missing_ok=True)
-        # not tempfile: its files are for the owner alone, whatever the umask says
+        # not tempfile, which ignores the umask: only the owner can read its files
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         yield temporary
         with open(temporary, "rb+") as file:
@@ -53,27 +53,26 @@ def atomic_write(path: Any, *, sole: bool = False) -> Iterator[Path]:
         os.replace(temporary, target)
 
 
-def check_place(path: Any) -> None:
+def check_writable(path: Any) -> None:
     """Raise when no file can be written at a path: before hours of work and not after.
 
-    A few bytes are written beside it and removed again; a file that is there is left alone.
+    A few bytes are written beside it and removed again; an existing file is left alone.
     """
     target = _find_target(path)
     temporary = target.with_name(f".intensor-{secrets.token_hex(6)}.part")
-    with _spared(path, temporary), open(temporary, "xb") as file:
-        file.write(PROBE)
+    with _cleaned_up(path, temporary), open(temporary, "xb") as file:
+        file.write(TRIAL_BYTES)
         file.flush()
         os.fsync(file.fileno())
 
 
 @contextlib.contextmanager
-def _spared(path: Any, temporary: Path) -> Iterator[None]:
-    """Leave no temporary file behind, and say what cannot be written in words of ours."""
+def _cleaned_up(path: Any, temporary: Path) -> Iterator[None]:
+    """Leave no temporary file behind, and turn errors of the system into ours."""
     try:
         yield
     except OSError as problem:
-        reason = problem.strerror or str(problem)
-        raise FileFormatError(f"{path}: cannot be written ({reason})") from problem
+        raise _unwritable(path, problem) from problem
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -87,8 +86,7 @@ def _find_target(path: Any) -> Path:
     except (FileNotFoundError, NotADirectoryError):
         return _check_folder(path)
     except OSError as problem:
-        reason = problem.strerror or str(problem)
-        raise FileFormatError(f"{path}: cannot be written ({reason})") from None
+        raise _unwritable(path, problem) from None
     except (TypeError, ValueError) as problem:
         raise FileFormatError(f"{path!r}: is not the path of a file ({problem})") from None
     if stat.S_ISDIR(mode):
@@ -98,8 +96,12 @@ def _find_target(path: Any) -> Path:
     return target
 
 
+def _unwritable(path: Any, problem: OSError) -> FileFormatError:
+    return FileFormatError(f"{path}: cannot be written ({problem.strerror or problem})")
+
+
 def _check_folder(path: Any) -> Path:
-    """Return where a new file is to be, if there is a folder for it."""
+    """Return the path of a new file, if its folder exists."""
     given = Path(os.fsdecode(path))
     try:
         target = Path(os.path.realpath(given))
@@ -116,7 +118,7 @@ def _check_folder(path: Any) -> Path:
     folder = target.parent if link else given.parent
     if folder.exists():
         raise FileFormatError(
-            f"{path}: cannot be written, since {link}{folder} is not a folder; choose another place"
+            f"{path}: cannot be written, since {link}{folder} is not a folder; choose another path"
         )
     raise FileFormatError(
         f"{path}: cannot be written, since {link}there is no folder {folder}; make it first"
@@ -124,6 +126,10 @@ def _check_folder(path: Any) -> Path:
 
 
 def _short_name(name: str) -> str:
-    """Return a name for a file beside one of this name, which may be as long as names can be."""
-    whole = os.fsencode(name)
-    return name if len(whole) <= LONGEST_NAME else hashlib.sha256(whole).hexdigest()
+    """Return a name that leaves space for a prefix and a suffix, however long the given one is."""
+    encoded = os.fsencode(name)
+    return name if len(encoded) <= MAX_KEPT_NAME else hashlib.sha256(encoded).hexdigest()
+
+
+# old names, until their users are renamed
+check_place = check_writable

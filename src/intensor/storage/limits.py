@@ -1,4 +1,4 @@
-"""How much a packed file may hold: enough for any honest one, far too little for a bomb."""
+"""How far a compressed file may expand: enough for any honest file, far too little for a bomb."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ import io
 import os
 from typing import Any, BinaryIO, cast
 
-__all__ = ["open_gzip", "room_of"]
+__all__ = ["largest_decompressed_size", "open_gzip"]
 
-ROOM = 1 << 26
-"""Bytes that any file may unpack to."""
-RATIO = 200
-"""Bytes that every byte of a file may add to that. Text and numbers of real data pack to a
-tenth, now and then to a fiftieth; zeros, which hold nothing, to a thousandth."""
-OF_TEXT = 4
-"""Bytes that a byte of text may become: "1 1\\n" is an index and a number."""
+BYTES_FOR_ANY_FILE = 1 << 26
+"""Bytes that any file may decompress to, however small it is."""
+BYTES_PER_BYTE = 200
+"""Further bytes that a file may decompress to, per byte on disk. Real data compresses to a tenth
+of its size, sometimes to a fiftieth; zeros, which hold nothing, compress to a thousandth."""
+MEMORY_PER_TEXT_BYTE = 4
+"""Bytes of memory that one byte of text may need: "1 1\\n" is an index and a number."""
 
 
-def room_of(path: Any) -> int:
-    """Return the bytes that the file at a path may unpack to."""
-    return ROOM + RATIO * os.path.getsize(path)
+def largest_decompressed_size(path: Any) -> int:
+    """Return the number of bytes that the file at a path may decompress to."""
+    return BYTES_FOR_ANY_FILE + BYTES_PER_BYTE * os.path.getsize(path)
 
 
 def open_gzip(path: Any) -> BinaryIO:
-    """Open a gzipped file; reading beyond its room is an ``OSError``, as other damage is."""
-    room = room_of(path) // OF_TEXT
-    return cast(BinaryIO, io.BufferedReader(_Bounded(path, room), 1 << 16))
+    """Open a gzipped text; reading too much for its size is an ``OSError``, like other damage."""
+    largest = largest_decompressed_size(path) // MEMORY_PER_TEXT_BYTE
+    return cast(BinaryIO, io.BufferedReader(_BoundedGzip(path, largest), 1 << 16))
 
 
-class _Bounded(io.RawIOBase):
-    """What a gzipped file holds, up to a number of bytes."""
+class _BoundedGzip(io.RawIOBase):
+    """The content of a gzipped file, up to a number of bytes."""
 
-    def __init__(self, path: Any, room: int) -> None:
+    def __init__(self, path: Any, largest: int) -> None:
         self._file = gzip.open(path, "rb")  # noqa: SIM115  (closed with this one)
-        self._room = self._left = room
+        self._largest = self._left = largest
 
     def readable(self) -> bool:
         return True
@@ -44,11 +44,15 @@ class _Bounded(io.RawIOBase):
         self._left -= count
         if self._left < 0:
             raise OSError(
-                f"it holds more than {self._room} bytes, which is too much for its size; unpack "
-                "it first"
+                f"it holds more than {self._largest} bytes, which is too much for its size; "
+                "unpack it first"
             )
         return count
 
     def close(self) -> None:
         self._file.close()
         super().close()
+
+
+# old names, until their users are renamed
+room_of = largest_decompressed_size
