@@ -14,11 +14,11 @@ from intensor.options import declared
 from intensor.options.option import documented
 from intensor.oracles.cascade import ExactChoice, find_exact
 from intensor.runtime.budget import Budget, listen_for_interrupt
-from intensor.solver.checkpoint import CheckpointFile, Keeper, Snapshots, check_checkpoint
+from intensor.solver.checkpoint import NO_SNAPSHOTS, CheckpointFile, check_checkpoint
 from intensor.solver.condensing import expand_result
 from intensor.solver.engine import Version
 from intensor.solver.fingerprint import fingerprint
-from intensor.solver.loop import KEEPS_NOTHING, Callback, run
+from intensor.solver.loop import Callback, run
 from intensor.solver.result import Result, warn_if_empty
 from intensor.solver.settings import Settings, check_settings
 from intensor.solver.sources import collect
@@ -138,12 +138,12 @@ def solve(
         client=client,
         version=solver,
     )
-    keeper = KEEPS_NOTHING
+    snapshots = NO_SNAPSHOTS
     if file is not None:
         file.check(
             settings=_decisive(settings, solver, oracle), data=fingerprint(observations, full)
         )
-        keeper = _keeper(file)
+        snapshots = file.snapshots()
     with listen_for_interrupt(budget):
         result = run(
             observations,
@@ -158,7 +158,7 @@ def solve(
             settings=settings,
             budget=budget,
             callback=callback,
-            keeper=keeper,
+            snapshots=snapshots,
         )
     warn_if_empty(result)
     return result if full is None else expand_result(result, full)
@@ -175,12 +175,3 @@ def _decisive(settings: Settings, version: Version, exact: ExactChoice) -> dict[
         "exact": exact.name,
         "signed": settings.signed,
     }
-
-
-def _keeper(file: CheckpointFile) -> Keeper:
-    """Return what writes a solve to a file."""
-    return Snapshots(
-        None if file.saved is None else file.saved.branch("content"),
-        due=lambda: file.due,
-        store=lambda tree: file.write(tree, tree["seconds"]),
-    )

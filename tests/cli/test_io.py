@@ -13,7 +13,7 @@ from intensor.cli.io import (
     write_page,
 )
 from intensor.errors import FileFormatError
-from intensor.solver.checkpoint import Place
+from intensor.solver.checkpoint import CheckpointTarget
 
 
 def test_names_that_cannot_be_written_are_refused(tmp_path):
@@ -37,7 +37,7 @@ def test_inputs_are_not_overwritten(tmp_path):
 
 def test_a_checkpoint_is_a_file_of_its_own(tmp_path):
     path = tmp_path / "checkpoint.npz"
-    checkpoint = Place(path=path, every=60.0, resume=False)
+    checkpoint = CheckpointTarget(path=path, every=60.0, resume=False)
     check_checkpoint(None, others=[path])
     check_checkpoint(checkpoint, others=[STDOUT, tmp_path / "model.npz"])
     with pytest.raises(FileFormatError, match="choose another name for the checkpoint"):

@@ -15,7 +15,7 @@ from intensor.fitting.options import RemainderMethod, check_options
 from intensor.fitting.scoring import SCORINGS
 from intensor.runtime.budget import Budget
 from intensor.solver.fast.engine import FastEngine
-from intensor.storage.codec import Branch
+from intensor.storage.reader import TreeReader
 
 
 def spec_of(data=NOISY_EIGHT, *, weights=None, effort=DEFAULT_EFFORT, **options):
@@ -89,11 +89,11 @@ def test_a_fold_goes_on_from_a_captured_state_bit_by_bit():
     state = fold.capture()
     expected = fold.step(Request(0.7), Budget(), go_on)
     other = Fold(pickle.loads(pickle.dumps(spec)))
-    other.restore(Branch(state, "here"))
+    other.restore(TreeReader(state, "here"))
     found = other.step(Request(0.7), Budget(), go_on)
     assert (found.error, found.objective) == (expected.error, expected.objective)
     assert np.array_equal(found.model.weights, expected.model.weights)
-    again = restore_step(Branch(capture_step(found), "here"), NOISY_EIGHT.shape)
+    again = restore_step(TreeReader(capture_step(found), "here"), NOISY_EIGHT.shape)
     assert again.progress == found.progress
     assert np.array_equal(again.model.weights, found.model.weights)
 

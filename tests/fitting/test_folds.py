@@ -9,7 +9,7 @@ from intensor.fitting.folds import open_folds, staged
 from intensor.fitting.options import check_options
 from intensor.runtime.budget import Budget
 from intensor.solver.result import Progress
-from intensor.storage.codec import Branch
+from intensor.storage.reader import TreeReader
 
 REQUESTS = [Request(0.5), Request(0.7), Request(0.7, gap=1e-4)]
 
@@ -20,7 +20,7 @@ def specs(**options):
 
 
 class Memory:
-    """Notes that live as long as the test; only the entries of earlier runs are recalled."""
+    """Journal that live as long as the test; only the entries of earlier runs are recalled."""
 
     active = True
 
@@ -29,7 +29,7 @@ class Memory:
         self.saved = {}
 
     def recall(self, name):
-        return Branch(self.saved[name], "here") if name in self.saved else None
+        return TreeReader(self.saved[name], "here") if name in self.saved else None
 
     def record(self, entries):
         self.entries.update(entries)

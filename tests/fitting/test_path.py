@@ -26,7 +26,7 @@ from intensor.fitting.path import (
 )
 from intensor.fitting.preparation import prepare
 from intensor.runtime.budget import Budget
-from intensor.storage.codec import Branch
+from intensor.storage.reader import TreeReader
 
 THOROUGH = Effort(training_gap=1e-3, held_out_gap=0.0)
 
@@ -318,7 +318,7 @@ def test_walks_come_back_from_a_checkpoint_with_the_time_that_kriging_took():
     cut = walked(NOISY_EIGHT, remainder="auto", radius=0.7, budget=Budget(0.0))
     assert cut.kriging_seconds == np.inf
     for one in (full, cut):
-        again = restore_walk(Branch(capture_walk(one), "here"), scale, NOISY_EIGHT.shape)
+        again = restore_walk(TreeReader(capture_walk(one), "here"), scale, NOISY_EIGHT.shape)
         assert again.scale is scale
         assert (again.cut, again.kriging_seconds) == (one.cut, one.kriging_seconds)
         assert again.path.errors.tolist() == one.path.errors.tolist()

@@ -16,10 +16,7 @@ from intensor.errors import CheckpointError, CheckpointWarning, FileFormatError,
 from intensor.oracles.base import Answer
 from intensor.oracles.cascade import TimeLimitedOracle
 from intensor.solver import checkpoint as module
-from intensor.solver.fast.engine import Fast
-from intensor.solver.fast.tuning import Tuning
 from intensor.solver.result import Status
-from intensor.solver.variants import VERSIONS
 from intensor.storage.codec import read_tree, write_tree
 
 DATA = intensor.planted((6, 6, 6), 120, noise=0.3)

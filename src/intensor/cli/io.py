@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from intensor.errors import FileFormatError
-from intensor.storage.atomic import atomic_write, check_place
+from intensor.storage.atomic import atomic_write, check_writable
 
 if TYPE_CHECKING:
-    from intensor.solver.checkpoint import Place
+    from intensor.solver.checkpoint import CheckpointTarget
 
 __all__ = [
     "PAGE_SUFFIXES",
@@ -44,7 +44,7 @@ def check_output(path: Path, *, suffixes: Iterable[str], inputs: Iterable[Path])
     if not path.name.lower().endswith(endings):
         listed = " or ".join([", ".join(endings[:-1]), endings[-1]] if endings[1:] else endings)
         raise FileFormatError(f"{path}: the output cannot be written under this name; use {listed}")
-    check_place(path)
+    check_writable(path)
     for source in inputs:
         if path.exists() and os.path.exists(source) and path.samefile(source):
             raise FileFormatError(
@@ -52,7 +52,7 @@ def check_output(path: Path, *, suffixes: Iterable[str], inputs: Iterable[Path])
             )
 
 
-def check_checkpoint(checkpoint: Place | None, *, others: Iterable[Path]) -> None:
+def check_checkpoint(checkpoint: CheckpointTarget | None, *, others: Iterable[Path]) -> None:
     """Raise if a checkpoint cannot be written or resumed from, before the data is read.
 
     Parameters

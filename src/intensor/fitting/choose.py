@@ -233,7 +233,7 @@ class _Chooser:
         with open_folds(specs, client=session.client, notes=notes) as folds:
             callback = session.report_scale(scale)
             found = walk(folds, budget=own, callback=callback, one_radius=one_radius)
-        self._journal.record({name: capture_walk(found)}, whole=name)
+        self._journal.record({name: capture_walk(found)})
         return found
 
     def _fold(
@@ -304,7 +304,7 @@ class _Chooser:
             callback = session.report_scale(walked.scale)
             found = approach(folds, walked.path, budget=budget, callback=callback)
         gaps, errors = np.array(found).reshape(-1, 2).T
-        self._journal.record({name: {"gaps": gaps, "errors": errors}}, whole=name)
+        self._journal.record({name: {"gaps": gaps, "errors": errors}})
         return replace(validation, approach=found)
 
     def _measure_averaging(self, walked: Walk, validation: Validation) -> Validation:

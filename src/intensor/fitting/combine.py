@@ -171,7 +171,7 @@ def solve_seeds(
             settings=replace(settings, seed=settings.seed + seed),
             budget=Budget(share + before, within=budget, before=before),
             callback=staged(session.report, _numbered(stage, seed, options.n_solutions)),
-            keeper=journal.keeper(entry),
+            snapshots=journal.snapshots(entry),
         )
         if result.status is not Status.ITERATION_LIMIT:  # which another call may raise
             journal.record({entry: {"result": capture_result(result)}})

@@ -24,7 +24,7 @@ from intensor.fitting.kriging import (
     can_krige,
 )
 from intensor.fitting.options import Options, RemainderMethod
-from intensor.fitting.record import Fit, spread_fit
+from intensor.fitting.record import Fit, expand_fit
 from intensor.fitting.samples import Samples
 from intensor.fitting.session import Session
 from intensor.runtime.budget import Budget, listen_for_interrupt
@@ -95,7 +95,7 @@ def fit(
         found = combine(session, choice, labels or number_labels(full_shape))
     if samples.values.any():
         warn_if_empty(found.result)
-    return found if samples.full is None else spread_fit(found, samples.full)
+    return found if samples.full is None else expand_fit(found, samples.full)
 
 
 def _check_samples(

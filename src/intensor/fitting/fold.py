@@ -27,7 +27,7 @@ from intensor.solver.result import Progress
 from intensor.solver.settings import Settings
 from intensor.solver.snapshot import capture_model, capture_trace, restore_model, restore_trace
 from intensor.solver.variants import FAST
-from intensor.storage.codec import Branch, Tree
+from intensor.storage.reader import Tree, TreeReader
 
 __all__ = ["Callback", "Fold", "FoldSpec", "Request", "Step", "capture_step", "restore_step"]
 
@@ -149,7 +149,7 @@ def capture_step(step: Step) -> Tree:
     }
 
 
-def restore_step(saved: Branch, shape: Shape) -> Step:
+def restore_step(saved: TreeReader, shape: Shape) -> Step:
     """Return a step from a tree; only steps that no limit cut off are saved."""
     rows = restore_trace(saved.branch("progress"))
     return Step(
@@ -286,7 +286,7 @@ class Fold:
             "noise": self._noise,
         }
 
-    def restore(self, saved: Branch) -> None:
+    def restore(self, saved: TreeReader) -> None:
         """Take up the state of another fold of the same spec; no step was taken before."""
         engine = saved.branch("engine")
         radii = engine.finite_array("radii", (None,))

@@ -16,9 +16,9 @@ from intensor.fitting.fold import (
     capture_step,
     restore_step,
 )
-from intensor.fitting.journal import NO_NOTES, Notes
+from intensor.fitting.journal import NO_JOURNAL, Journal
 from intensor.runtime.budget import Budget
-from intensor.storage.codec import Branch, Tree
+from intensor.storage.reader import Tree, TreeReader
 
 __all__ = ["Folds", "Job", "open_folds", "staged"]
 
@@ -53,7 +53,7 @@ class Folds(abc.ABC):
     """Largest size of a training value in the fitted scale, over all folds."""
 
     def __init__(
-        self, specs: Sequence[FoldSpec], notes: Notes, *, ahead: int = 1, at_once: bool = False
+        self, specs: Sequence[FoldSpec], notes: Journal, *, ahead: int = 1, at_once: bool = False
     ) -> None:
         self.ahead = ahead
         self.scale, self.options = specs[0].scale, specs[0].options
@@ -124,7 +124,7 @@ class Folds(abc.ABC):
         """Return the state of a job's fold after its step."""
 
     @abc.abstractmethod
-    def _restore(self, job: Job, state: Branch) -> None:
+    def _restore(self, job: Job, state: TreeReader) -> None:
         """Let a job begin with a state."""
 
     @abc.abstractmethod
@@ -148,7 +148,7 @@ def staged(callback: Callback, stage: str) -> Callback:
 class LocalFolds(Folds):
     """Folds in this process, one after the other."""
 
-    def __init__(self, specs: Sequence[FoldSpec], notes: Notes = NO_NOTES) -> None:
+    def __init__(self, specs: Sequence[FoldSpec], notes: Journal = NO_JOURNAL) -> None:
         super().__init__(specs, notes)
         self._folds = [Fold(spec) for spec in specs]
         self.largest = max(spec.largest for spec in specs)
@@ -162,7 +162,7 @@ class LocalFolds(Folds):
     def _capture(self, job: Job) -> Tree:
         return self._folds[job.fold].capture()
 
-    def _restore(self, job: Job, state: Branch) -> None:
+    def _restore(self, job: Job, state: TreeReader) -> None:
         self._folds[job.fold].restore(state)
 
     def close(self) -> None:
@@ -173,7 +173,7 @@ class LocalFolds(Folds):
 
 @contextlib.contextmanager
 def open_folds(
-    specs: Sequence[FoldSpec], *, client: Any = None, notes: Notes = NO_NOTES
+    specs: Sequence[FoldSpec], *, client: Any = None, notes: Journal = NO_JOURNAL
 ) -> Iterator[Folds]:
     """Make the folds, on the cluster of a Dask client if there is one, and close them after use."""
     folds: Folds

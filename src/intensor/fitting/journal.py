@@ -92,7 +92,7 @@ class Journal:
             return None
         return self._saved.branch(self._prefix + key)
 
-    def record(self, entries: Mapping[str, Tree], *, whole: str | None = None) -> None:
+    def record(self, entries: Mapping[str, Tree]) -> None:
         """Remember finished parts by their keys, all of them or none, unless the fit is stopping.
 
         An entry replaces its section: the entries whose keys begin with its own key and a slash.
@@ -147,14 +147,8 @@ class Journal:
         file.write({"entries": self._entries}, self._budget.elapsed)
         self._unwritten.clear()
 
-    keeper = snapshots
-
 
 NO_JOURNAL = Journal()
-
-# old names, until their users are renamed
-NO_NOTES = NO_JOURNAL
-Notes = Journal
 
 
 def _decisive(options: Options) -> Tree:

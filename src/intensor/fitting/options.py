@@ -18,7 +18,7 @@ from intensor.model.transform import TRANSFORMS, Transform, find_transform
 from intensor.options.declared import BASELINE, FIT_OPTIONS, RANDOM_STATE, SEED
 from intensor.options.ranges import AUTO
 from intensor.oracles.cascade import ExactChoice, find_exact
-from intensor.solver.checkpoint import Place, check_checkpoint
+from intensor.solver.checkpoint import CheckpointTarget, check_checkpoint
 from intensor.solver.engine import Version
 from intensor.solver.settings import Settings
 from intensor.solver.variants import find_version
@@ -99,7 +99,7 @@ class Options:
     adaptive: bool
     solver: Settings
     memory_limit: int | None = None
-    checkpoint: Place | None = None
+    checkpoint: CheckpointTarget | None = None
 
 
 def fit_options(given: Mapping[str, object]) -> Options:

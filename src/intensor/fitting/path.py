@@ -18,7 +18,7 @@ from intensor.model.model import Model
 from intensor.options.ranges import EXTREME
 from intensor.runtime.budget import Budget
 from intensor.solver.snapshot import capture_model, restore_model
-from intensor.storage.codec import Branch, Tree
+from intensor.storage.reader import Tree, TreeReader
 
 __all__ = [
     "GAP_SHARES",
@@ -299,13 +299,13 @@ def capture_walk(found: Walk) -> Tree:
     }
 
 
-def restore_walk(saved: Branch, scale: Scale, shape: Shape) -> Walk:
+def restore_walk(saved: TreeReader, scale: Scale, shape: Shape) -> Walk:
     """Return a walk of a scale from a tree."""
     models = tuple(restore_model(model, shape) for model in saved.branches("models"))
     radii = saved.finite_array("radii", (None,))
     if not radii.size or not models:
         raise saved.damaged("a walk has no step")
-    parts: dict[str, Any] = {name: saved.word(name) for name in TEXTS}
+    parts: dict[str, Any] = {name: saved.text(name) for name in TEXTS}
     for name in COLUMNS:
         parts[name] = saved.array(name, "<f8", (radii.size,))
     kriged = saved.array("kriged", "|u1", (radii.size,)) > 0

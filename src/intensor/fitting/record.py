@@ -19,7 +19,7 @@ from intensor.problem.reindex import Whole
 from intensor.solver.condensing import expand_model, expand_result
 from intensor.solver.result import Result, Status
 
-__all__ = ["Fit", "Validation", "spread_fit"]
+__all__ = ["Fit", "Validation", "expand_fit"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -244,7 +244,7 @@ class Fit:
         )
 
 
-def spread_fit(fit: Fit, full: Whole) -> Fit:
+def expand_fit(fit: Fit, full: Whole) -> Fit:
     """Return a fit without unused indices as a fit of the full tensor; it has no remainder."""
     predictor = fit.predictor
     result = expand_result(fit.result, full)

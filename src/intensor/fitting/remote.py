@@ -27,10 +27,10 @@ from intensor.backends.sharded.distributed import (
 from intensor.errors import WorkerLostError
 from intensor.fitting.fold import Callback, Fold, FoldSpec, Request, Step
 from intensor.fitting.folds import Folds, Job, staged
-from intensor.fitting.journal import NO_NOTES, Notes
+from intensor.fitting.journal import NO_JOURNAL, Journal
 from intensor.runtime.budget import Budget
 from intensor.runtime.stopwatch import COMPILING
-from intensor.storage.codec import Branch, Tree
+from intensor.storage.reader import Tree, TreeReader
 
 __all__ = ["RemoteFolds"]
 
@@ -51,7 +51,9 @@ class Answer(NamedTuple):
 class RemoteFolds(Folds):
     """Folds whose steps are taken on the workers of a client, all at the same time."""
 
-    def __init__(self, client: Client, specs: Sequence[FoldSpec], notes: Notes = NO_NOTES) -> None:
+    def __init__(
+        self, client: Client, specs: Sequence[FoldSpec], notes: Journal = NO_JOURNAL
+    ) -> None:
         n_walks = len(specs) * len(specs[0].options.scales)  # walks that may go on at a time
         ahead = max(1, min(MAX_AHEAD, check_workers(client) // n_walks))
         super().__init__([_on_one_thread(spec) for spec in specs], notes, ahead=ahead, at_once=True)
@@ -72,7 +74,7 @@ class RemoteFolds(Folds):
     def _capture(self, job: Job) -> Tree:
         return self._states[job.track, job.fold]
 
-    def _restore(self, job: Job, state: Branch) -> None:
+    def _restore(self, job: Job, state: TreeReader) -> None:
         self._states[job.track, job.fold] = state.tree
 
     def _advance(self, jobs: Sequence[Job], budget: Budget, callback: Callback) -> list[Step]:
@@ -155,7 +157,7 @@ def _take_step(
     before = COMPILING.seconds()
     with contextlib.closing(Fold(spec)) as fold, _interruptible(run_name, seconds) as budget:
         if state is not None:
-            fold.restore(Branch(state, "the checkpoint"))
+            fold.restore(TreeReader(state, "the checkpoint"))
         step = fold.step(request, budget, lambda progress: True)
         return Answer(step, fold.capture(), COMPILING.seconds() - before)
 

@@ -281,9 +281,3 @@ def _alike(found: Any, value: Any) -> bool:
     if isinstance(value, float) and isinstance(found, (int, float)):
         return math.isclose(found, value, rel_tol=SUM_TOLERANCE, abs_tol=0.0)
     return bool(found == _as_read(value))
-
-
-# old names, until their users are renamed
-EVERY = CHECKPOINT_INTERVAL
-Place = CheckpointTarget
-Keeper = Snapshots

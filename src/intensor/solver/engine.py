@@ -13,7 +13,7 @@ from intensor.oracles.base import Oracle
 from intensor.runtime.budget import Budget
 from intensor.solver.settings import Settings
 from intensor.solver.state import State
-from intensor.storage.codec import Branch, Tree
+from intensor.storage.reader import Tree, TreeReader
 
 __all__ = ["Engine", "Version"]
 
@@ -54,7 +54,7 @@ class Engine(Protocol):
         """Return a copy of everything that the next steps depend on, except the cells."""
         ...
 
-    def restore(self, saved: Branch) -> None:
+    def restore(self, saved: TreeReader) -> None:
         """Go on from where an engine of the same cells and settings stopped."""
         ...
 

@@ -9,7 +9,7 @@ from intensor.backends.select import Data
 from intensor.model.model import Model
 from intensor.oracles.base import Oracle
 from intensor.runtime.budget import Budget
-from intensor.solver.checkpoint import Keeper
+from intensor.solver.checkpoint import NO_SNAPSHOTS, Snapshots
 from intensor.solver.engine import Engine, Version
 from intensor.solver.finish import finish, mean_squared_error
 from intensor.solver.result import Progress, Result, Seconds, Status
@@ -19,8 +19,7 @@ from intensor.solver.termination import stop_reason
 __all__ = ["Callback", "drive", "mean_squared_error", "run"]
 
 Callback = Callable[[Progress], bool | None]
-KEEPS_NOTHING = Keeper()
-"""The keeper of a run without a checkpoint."""
+"""The snapshots of a run without a checkpoint."""
 WITHIN_TOLERANCE = 0.999999
 """Share of the tolerance within which a gap is OPTIMAL: the recomputed objective may round up."""
 
@@ -34,7 +33,7 @@ def run(
     budget: Budget,
     callback: Callback | None = None,
     start: Model | None = None,
-    keeper: Keeper = KEEPS_NOTHING,
+    snapshots: Snapshots = NO_SNAPSHOTS,
 ) -> Result:
     """Minimise the objective over the polytope.
 
@@ -48,12 +47,12 @@ def run(
         When to stop, also without a proof.
     start
         A model whose vertices the engine begins with, if its version has warm starts.
-    keeper
+    snapshots
         Sees every round. It may put the engine into the state that an earlier run had reached.
     """
     engine = version.engine(observations, exact=exact, settings=settings)
-    with contextlib.closing(engine), contextlib.closing(keeper):
-        if start is not None and not keeper.resumes:
+    with contextlib.closing(engine), contextlib.closing(snapshots):
+        if start is not None and not snapshots.resumes:
             engine.start_from(start, budget)
         return drive(
             engine,
@@ -62,7 +61,7 @@ def run(
             settings=settings,
             budget=budget,
             callback=callback,
-            keeper=keeper,
+            snapshots=snapshots,
         )
 
 
@@ -74,10 +73,10 @@ def drive(
     settings: Settings,
     budget: Budget,
     callback: Callback | None = None,
-    keeper: Keeper = KEEPS_NOTHING,
+    snapshots: Snapshots = NO_SNAPSHOTS,
 ) -> Result:
     """Improve the iterate of an engine until there is a reason to stop."""
-    trace, setup = keeper.open(engine, budget)
+    trace, setup = snapshots.open(engine, budget)
     state = engine.state
     tolerance = settings.tolerance(observations.mean_square)
     scale = settings.radius**2
@@ -99,7 +98,7 @@ def drive(
         if status is Status.OPTIMAL:  # make sure that it is not so by rounding alone
             engine.recombine()
             status = stop_reason(state, settings, target, budget)
-        keeper.keep(engine, trace, setup, budget)
+        snapshots.keep(engine, trace, setup, budget)
         if stopped and status is None:
             status = Status.STOPPED
 

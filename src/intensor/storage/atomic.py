@@ -129,7 +129,3 @@ def _short_name(name: str) -> str:
     """Return a name that leaves space for a prefix and a suffix, however long the given one is."""
     encoded = os.fsencode(name)
     return name if len(encoded) <= MAX_KEPT_NAME else hashlib.sha256(encoded).hexdigest()
-
-
-# old names, until their users are renamed
-check_place = check_writable

@@ -125,7 +125,3 @@ def _decode(value: Any, arrays: dict[str, AnyArray]) -> Any:
     if isinstance(value, list):
         return [_decode(part, arrays) for part in value]
     return value
-
-
-# old names, until their users are renamed
-Branch = TreeReader

@@ -52,7 +52,3 @@ class _BoundedGzip(io.RawIOBase):
     def close(self) -> None:
         self._file.close()
         super().close()
-
-
-# old names, until their users are renamed
-room_of = largest_decompressed_size

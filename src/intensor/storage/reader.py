@@ -214,8 +214,6 @@ class TreeReader:
     def _key(self, name: str) -> str:
         return repr(f"{self.prefix}{name}")
 
-    word = text
-
 
 Getter = Callable[[TreeReader, str], Any]
 """A method of a reader that returns the value of a name, after its checks."""

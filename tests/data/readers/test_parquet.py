@@ -157,7 +157,7 @@ def test_writing_and_reading_again(put):
 def test_more_rows_than_a_file_is_worth_are_refused(put, monkeypatch):
     name = put(a=[1] * 1000, value=[1.0] * 1000)
     assert len(read_table(name)) == 1000
-    monkeypatch.setattr(reader, "room_of", lambda path: 7999)
+    monkeypatch.setattr(reader, "largest_decompressed_size", lambda path: 7999)
     with pytest.raises(FileFormatError, match=r"data\.parquet: claims 1000 rows; expected at most"):
         read_table(name)
 

@@ -169,7 +169,7 @@ def test_narrow_numbers_are_measured_by_what_they_become(monkeypatch, name):
         arrays["values"] = np.ones(40)
     file = save_npz(**arrays)
     assert len(read_table(file))
-    monkeypatch.setattr("intensor.data.readers.tensors.room_of", lambda path: 500)
+    monkeypatch.setattr("intensor.data.readers.tensors.largest_decompressed_size", lambda path: 500)
     with pytest.raises(FileFormatError, match=f"'{name}' has 80 numbers, which take 640 bytes"):
         read_table(file)
 

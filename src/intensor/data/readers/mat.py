@@ -23,7 +23,7 @@ from intensor.data.readers.files import Request, shorten
 from intensor.data.readers.tensors import read_arrays, wanted_arrays
 from intensor.data.table import Table
 from intensor.errors import FileFormatError
-from intensor.storage.limits import room_of
+from intensor.storage.limits import largest_decompressed_size
 
 __all__ = ["Element", "read", "read_elements"]
 
@@ -130,7 +130,7 @@ def read_elements(path: Any, names: Collection[str] = ()) -> list[Element]:
     """
     with open(path, "rb") as file:
         start = file.read(HEADER_BYTES)
-        size, limit = os.path.getsize(path), room_of(path)
+        size, limit = os.path.getsize(path), largest_decompressed_size(path)
         if 0 in start[:4]:
             file.seek(0)
             return list(_version_4(file, size, names))

@@ -14,7 +14,7 @@ from intensor.data.readers.files import Request, check_unique, choose, row_error
 from intensor.data.table import Table
 from intensor.data.values import BadRow
 from intensor.errors import FileFormatError
-from intensor.storage.limits import room_of
+from intensor.storage.limits import largest_decompressed_size
 
 __all__ = ["DAMAGE", "INDEX_PREFIX", "check_count", "damaged", "read"]
 
@@ -71,9 +71,10 @@ def _fields(path: Any) -> dict[str, pa.Field]:
     except DAMAGE as problem:
         raise damaged(path, problem) from None
     # Long runs of one value pack to nothing, so the file may claim any number of rows.
-    if 8 * n_rows > room_of(path):
+    largest = largest_decompressed_size(path) // 8
+    if n_rows > largest:
         raise FileFormatError(
-            f"{path}: claims {n_rows} rows; expected at most {room_of(path) // 8} in a file of its "
+            f"{path}: claims {n_rows} rows; expected at most {largest} in a file of its "
             "size (write it without dictionaries and compression)"
         )
     check_unique(path, names)

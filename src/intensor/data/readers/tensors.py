@@ -15,7 +15,7 @@ from intensor.data.readers.files import Request, check_unique, choosing_from, ro
 from intensor.data.table import Source, Table, smallest_unsigned
 from intensor.data.values import find_bad_value, find_bad_weight
 from intensor.errors import CoordinateError, EmptyDataError, FileFormatError
-from intensor.storage.limits import room_of
+from intensor.storage.limits import largest_decompressed_size
 
 __all__ = ["read_arrays", "start_index", "tensor_table", "wanted_arrays"]
 
@@ -234,7 +234,7 @@ def _vector(path: Any, name: str, array: AnyArray, n: int) -> FloatArray:
 
 def _check_size(path: Any, name: str, array: AnyArray) -> None:
     """Raise when the numbers of a packed file would take far more memory than its size allows."""
-    needed, allowed = 8 * array.size, room_of(path)
+    needed, allowed = 8 * array.size, largest_decompressed_size(path)
     if needed > allowed:
         raise FileFormatError(
             f"{path}: {name!r} has {array.size} numbers, which take {needed} bytes; expected at "

@@ -12,7 +12,7 @@ from intensor.runtime.budget import Budget
 from intensor.solver.fast.gram_set import GramSet, key
 from intensor.solver.fast.pricing import Pricing, Proposals
 from intensor.solver.fast.tuning import TUNING, Tuning
-from intensor.storage.codec import Branch, Tree
+from intensor.storage.reader import Tree, TreeReader
 
 __all__ = ["ADMISSION_SHARE_WITHOUT_PROOF", "ADMISSION_SHARE_WITH_PROOF", "Corrective"]
 
@@ -180,7 +180,7 @@ class Corrective:
             "priced": int(self._pricing.runs),
         }
 
-    def restore(self, saved: Branch) -> None:
+    def restore(self, saved: TreeReader) -> None:
         """Go on from where another one stopped."""
         self.active.restore(saved.branch("active"))
         self.gain, self._exactness = saved.number("gain"), saved.number("exactness")

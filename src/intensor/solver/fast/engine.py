@@ -40,7 +40,7 @@ from intensor.solver.snapshot import (
     restore_state,
 )
 from intensor.solver.state import State, Witness
-from intensor.storage.codec import Branch, Tree
+from intensor.storage.reader import Tree, TreeReader
 
 __all__ = ["Fast", "FastEngine"]
 
@@ -194,7 +194,7 @@ class FastEngine:
             "state": capture_state(self.state),
         }
 
-    def restore(self, saved: Branch) -> None:
+    def restore(self, saved: TreeReader) -> None:
         """Go on from where an engine of the same cells and first radius stopped."""
         radii = saved.finite_array("radii", (None,)).tolist()
         if not radii or min(radii) <= 0.0 or radii[0] != self._radius:

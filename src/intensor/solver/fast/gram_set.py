@@ -12,7 +12,7 @@ from intensor.kernels.lanes import store_words
 from intensor.problem.vertex import pack_vertices
 from intensor.solver.fast.master import Master
 from intensor.solver.fast.tuning import TUNING, Tuning
-from intensor.storage.codec import Branch, Tree
+from intensor.storage.reader import Tree, TreeReader
 
 __all__ = ["GramSet", "key"]
 
@@ -146,7 +146,7 @@ class GramSet:
             "master": self.master.capture(self.count),
         }
 
-    def restore(self, saved: Branch) -> None:
+    def restore(self, saved: TreeReader) -> None:
         """Take in what a set of the same cells held; this one must be empty."""
         flags = saved.vertices("flags", int(self.cells.offsets[-1]))
         count = len(flags)

@@ -28,7 +28,7 @@ from intensor.kernels.pair_exchange import exchange
 from intensor.kernels.simplex_weights import improve_weights
 from intensor.runtime.threads import one_blas_thread
 from intensor.solver.fast.tuning import TUNING, Tuning
-from intensor.storage.codec import Branch, Tree
+from intensor.storage.reader import Tree, TreeReader
 
 __all__ = ["Master"]
 
@@ -101,7 +101,7 @@ class Master:
             "factor": self._factor[:size, :size].copy() if self._factored else None,
         }
 
-    def restore(self, saved: Branch, count: int) -> None:
+    def restore(self, saved: TreeReader, count: int) -> None:
         """Take over the weights of ``count`` vertices, at most as many as the capacity."""
         weights = saved.finite_array("weights", (count,))
         support = saved.array("support", "<i8", (None,))

@@ -29,7 +29,7 @@ from intensor.solver.snapshot import (
     restore_state,
 )
 from intensor.solver.state import State
-from intensor.storage.codec import Branch, Tree
+from intensor.storage.reader import Tree, TreeReader
 
 __all__ = ["Blended", "BlendedEngine"]
 
@@ -121,7 +121,7 @@ class BlendedEngine:
             "state": capture_state(self.state),
         }
 
-    def restore(self, saved: Branch) -> None:
+    def restore(self, saved: TreeReader) -> None:
         """Go on from where an engine of the same cells and settings stopped."""
         length = self._heuristic.anchor.size
         if len(saved.vertices("anchor", length)) != 1:

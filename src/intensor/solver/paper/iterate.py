@@ -9,7 +9,7 @@ from intensor.data.observations import Observations
 from intensor.problem.objective import Objective
 from intensor.problem.vertex import membership
 from intensor.solver.paper.rows import Rows
-from intensor.storage.codec import Branch, Tree
+from intensor.storage.reader import Tree, TreeReader
 
 __all__ = ["ActiveSet", "Iterate"]
 
@@ -87,7 +87,7 @@ class ActiveSet:
             "drops": self.drops,
         }
 
-    def restore(self, saved: Branch) -> None:
+    def restore(self, saved: TreeReader) -> None:
         """Hold what another set of the same cells held."""
         flags = saved.vertices("flags", sum(self._observations.shape))
         weights = saved.finite_array("weights", (len(flags),))
@@ -152,7 +152,7 @@ class Iterate:
         """Return vertices and x: steps leave other roundings in x than a combination has."""
         return {"active": self.active.capture(), "x": self.x}
 
-    def restore(self, saved: Branch) -> None:
+    def restore(self, saved: TreeReader) -> None:
         """Move to where another iterate of the same cells stopped."""
         self.active.restore(saved.branch("active"))
         x = saved.finite_array("x", self.x.shape)

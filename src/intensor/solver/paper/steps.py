@@ -12,7 +12,7 @@ import numpy as np
 
 from intensor._arrays import FloatArray, inner
 from intensor.solver.paper.iterate import Iterate
-from intensor.storage.codec import Branch, Tree
+from intensor.storage.reader import Tree, TreeReader
 
 __all__ = ["AcceleratedDescent", "LocalStep", "PairwiseStep", "SimplexDescent", "project"]
 
@@ -30,7 +30,7 @@ class LocalStep(Protocol):
         """Return what the next step depends on beside the iterate."""
         ...
 
-    def restore(self, saved: Branch, iterate: Iterate) -> None:
+    def restore(self, saved: TreeReader, iterate: Iterate) -> None:
         """Go on from what was captured."""
         ...
 
@@ -42,7 +42,7 @@ class StatelessStep:
         """Return nothing."""
         return {}
 
-    def restore(self, saved: Branch, iterate: Iterate) -> None:
+    def restore(self, saved: TreeReader, iterate: Iterate) -> None:
         """Do nothing."""
 
 
@@ -140,7 +140,7 @@ class AcceleratedDescent:
             "steady": self._steady,
         }
 
-    def restore(self, saved: Branch, iterate: Iterate) -> None:
+    def restore(self, saved: TreeReader, iterate: Iterate) -> None:
         """Go on with the same momentum."""
         self._changes = saved.count("changes", least=-1)
         self._ahead = saved.finite_array("ahead", (None,))
