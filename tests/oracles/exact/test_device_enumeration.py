@@ -1,8 +1,8 @@
 """Enumeration with a CUDA device, under the simulator unless told otherwise."""
 
+import functools
 import math
 
-import numpy as np
 import pytest
 
 import intensor
@@ -12,31 +12,39 @@ from intensor.oracles.cascade import exact_oracle
 from intensor.oracles.exact.enumeration import EnumerationOracle
 from intensor.oracles.trivial import vertex_cost
 from intensor.runtime.budget import Budget
+from zoo import full_tensor
 
 pytest.importorskip("numba_cuda")
 module = pytest.importorskip("intensor.oracles.exact.device_enumeration")
 
 
-def full(shape, seed=0):
-    coords = np.indices(shape).reshape(len(shape), -1).T
-    cells = observe(coords, np.ones(len(coords)), shape=shape)
-    rng = np.random.default_rng([seed, *shape])
-    return cells, rng.integers(-100, 101, cells.n_cells).astype(float)
+full = functools.partial(full_tensor, integers=True)
 
 
-@pytest.mark.parametrize("shape", [(3, 4, 5), (3, 2, 3, 2), (2, 2, 2, 1, 2)])
-def test_the_answer_of_the_host(shape, monkeypatch):
-    monkeypatch.setattr(module, "PIECE", 2)
+slow = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (2, 2, 2),
+        pytest.param((3, 4, 5), marks=slow),
+        pytest.param((3, 2, 3, 2), marks=slow),
+        pytest.param((2, 2, 2, 1, 2), marks=slow),
+    ],
+)
+def test_the_answer_of_the_host(shape):
     cells, costs = full(shape)
-    there = module.DeviceEnumerationOracle(cells).minimise(costs)
+    there = module.DeviceEnumerationOracle(cells, piece=2).minimise(costs)
     here = EnumerationOracle(cells).minimise(costs)
     assert (there.value, there.bound) == (here.value, here.bound)
     assert vertex_cost(there.flags, costs, cells) == there.value
     assert there.source == "enumeration"
 
 
+@slow
 def test_a_pool_of_the_best_boxes():
-    cells, costs = full((3, 5, 4), 2)
+    cells, costs = full((3, 5, 4), seed=2)
     least = EnumerationOracle(cells).minimise(costs).value
     goal = Goal(product=0.8 * least + 1e-9, phi=1e-9, pool=20)
     pools = [
@@ -49,7 +57,7 @@ def test_a_pool_of_the_best_boxes():
 
 
 def test_a_spent_budget_leaves_the_free_bound():
-    cells, costs = full((4, 4, 4))
+    cells, costs = full((2, 3, 2))
     answer = module.DeviceEnumerationOracle(cells).minimise(costs, budget=Budget(0.0))
     exact = EnumerationOracle(cells).minimise(costs)
     assert answer.bound <= exact.value <= answer.value
@@ -65,23 +73,22 @@ def test_what_it_can_and_cannot_search():
     assert seconds((30, 30, 10)) == math.inf
 
 
-def test_the_cascade_takes_the_faster_one(monkeypatch):
-    cells, _ = full((3, 3, 3))
-    assert type(exact_oracle("enumeration", cells, device="cuda")) is EnumerationOracle
-    monkeypatch.setattr("intensor.oracles.cascade.LEAST_DEVICE_SECONDS", 0.0)
-    monkeypatch.setattr("intensor.oracles.exact.plan.LEAST_DEVICE_SECONDS", 0.0)
-    monkeypatch.setattr("intensor.oracles.exact.plan.SECONDS_PER_DEVICE_ENTRY", 0.0)
-    there = exact_oracle("enumeration", cells, device="cuda")
-    assert type(there) is module.DeviceEnumerationOracle
-    assert type(exact_oracle("enumeration", cells)) is EnumerationOracle
+def test_the_cascade_takes_the_faster_one():
+    small, large = (observe([[0] * 3], [1.0], shape=(n, n, n)) for n in (3, 20))
+    for cells, device, kind in (
+        (small, "cuda", EnumerationOracle),
+        (large, "cpu", EnumerationOracle),
+        (large, "cuda", module.DeviceEnumerationOracle),
+    ):
+        assert type(exact_oracle("enumeration", cells, device=device, threads=1)) is kind
 
 
 def test_a_solve_asks_for_its_device(monkeypatch):
     asked = []
 
-    def spy(*given, **words):
-        asked.append(words["device"])
-        return exact_oracle(*given, **words)
+    def spy(*arguments, **options):
+        asked.append(options["device"])
+        return exact_oracle(*arguments, **options)
 
     monkeypatch.setattr("intensor._solve.exact_oracle", spy)
     data = intensor.planted((3, 3, 3), 20)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intensor.oracles.exact.fixed_point import ROOM, to_integers, unit_of
-from intensor.oracles.exact.plan import MOST_CELLS
+from intensor.oracles.exact.plan import MAX_CELLS
 
 KINDS = [np.int32, np.int64]
 TINY, SUBNORMAL = 2.0**-1022, 2.0**-1074
@@ -117,7 +117,7 @@ def test_the_unit_is_what_one_stands_for(costs, kind):
 
 def test_there_is_room_for_four_times_the_sum_and_a_unit_for_every_cell():
     for kind, room in ROOM.items():
-        assert 4 * (2**room + MOST_CELLS) <= np.iinfo(kind).max
+        assert 4 * (2**room + MAX_CELLS) <= np.iinfo(kind).max
 
 
 @pytest.mark.parametrize("kind", KINDS)
