@@ -73,6 +73,11 @@ class Formulation:
         """Number of rows: p per cell of negative cost, 1 per cell of positive cost."""
         return int(self.rhs.size)
 
+    @property
+    def column_costs(self) -> FloatArray:
+        """(n_columns,) cost of every variable: 0 for the flags, then the costs of the cells."""
+        return np.concatenate((np.zeros(self.n_flags), self.costs))
+
     def complete(self, flags: FlagArray) -> FloatArray:
         """Return the (n_columns,) feasible point of a vertex that costs what the vertex costs."""
         theta = flags.astype(np.float64)
