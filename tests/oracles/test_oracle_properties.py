@@ -142,7 +142,7 @@ def test_alternating_is_never_below_the_least_and_claims_nothing(case, seed, run
     shape, values = case.cells.shape, []
     for way in (PerCell, PerIndex, PerIndexRemembered):
         oracle = AlternatingOracle(
-            way(case.cells), shape, rng=np.random.default_rng(seed), most_runs=runs
+            way(case.cells), shape, rng=np.random.default_rng(seed), max_runs=runs
         )
         answer = oracle.minimise(case.costs)
         check_vertex(answer, case)

@@ -11,6 +11,7 @@ import numpy as np
 
 from intensor._arrays import AnyArray, IndexArray
 from intensor.backends.cuda.device import array_module, check_device, to_host
+from intensor.backends.cuda.pattern_combinations import Limits
 from intensor.backends.cuda.pattern_kernel import LANE_BITS, MAX_COMBINED_BLOCKS, pattern_kernel
 from intensor.backends.cuda.pattern_memory import LONGEST_BLOCK, WARP, layout_of, shared_bytes
 
@@ -115,12 +116,9 @@ class PatternFilter:
             self._n_slabs,
             self._layout,
             self._firsts,
-            first,
-            last,
+            (first, last),
             self.range_bits,
-            rounded,
-            self._sweeps,
-            self._max_tried,
+            Limits(rounded, self._sweeps, self._max_tried),
             self._scratch,
             self._patterns,
             count,

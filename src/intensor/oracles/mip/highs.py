@@ -25,7 +25,7 @@ _OPTIONS = {
     "primal_feasibility_tolerance": _TOLERANCE,
     "dual_feasibility_tolerance": _TOLERANCE,
 }
-# HiGHS asks nobody while it searches a part of the model, which can take many seconds.
+# HiGHS calls nobody back while it searches a part of the model, which can take many seconds.
 _PARTIAL_SEARCHES = (
     "mip_heuristic_run_rins",
     "mip_heuristic_run_rens",
