@@ -15,6 +15,7 @@ from intensor.oracles.mip import mip_solver
 from intensor.oracles.mip.oracle import MipOracle
 from intensor.oracles.trivial import vertex_cost
 from mip_cases import MODULES
+from small_pieces import small_branch, small_enumeration
 
 OWN = [EnumerationOracle, BranchOracle]
 # modes, longest length of one, how many problems
@@ -90,28 +91,24 @@ def test_own_oracles_agree_with_brute_force_on_all_problems(oracle, threads):
         check(oracle(cells, threads=threads).minimise(costs), costs, cells)
 
 
-SMALL_PIECES = {
-    EnumerationOracle: {
-        "uncut_entries": 0, "longest_block": 2, "piece_entries": 1, "wave": 2,
-    },
-    BranchOracle: {"longest_block": 1, "piece_entries": 1, "subtrees": 2, "wave": 2},
-}  # fmt: skip
-"""Options that cut even small problems into blocks, pieces and subtrees."""
+PIECES = {"piece_entries": 1, "wave": 2}
+SMALL = [
+    small_enumeration({"uncut_entries": 0, "longest_block": 2}, **PIECES),
+    small_branch({"longest_block": 1}, PIECES, subtrees=2, wave=2),
+]
 
 
-@pytest.mark.parametrize("oracle", OWN)
+@pytest.mark.parametrize("oracle", SMALL)
 def test_own_oracles_agree_with_brute_force_piece_by_piece(oracle):
     for cells, costs in problems(every=4):
-        answer = oracle(cells, threads=1, **SMALL_PIECES[oracle]).minimise(costs)
-        check(answer, costs, cells)
+        check(oracle(cells, threads=1).minimise(costs), costs, cells)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("oracle", OWN)
+@pytest.mark.parametrize("oracle", SMALL)
 def test_own_oracles_agree_with_brute_force_piece_by_piece_on_all_problems(oracle):
     for cells, costs in problems():
-        answer = oracle(cells, threads=1, **SMALL_PIECES[oracle]).minimise(costs)
-        check(answer, costs, cells)
+        check(oracle(cells, threads=1).minimise(costs), costs, cells)
 
 
 def integer_tensor(shape, seed):

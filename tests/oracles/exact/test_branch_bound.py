@@ -10,11 +10,10 @@ from intensor.oracles.exact.branch_bound import BranchOracle, TreeSearch
 from intensor.oracles.exact.nodes import bound_of, root_node
 from intensor.oracles.trivial import sum_of_negative, vertex_cost
 from intensor.runtime.budget import Budget
+from small_pieces import small_branch
 from zoo import full_tensor, least_cost
 
 full = functools.partial(full_tensor, integers=True)
-SMALL = {"longest_block": 6, "subtrees": 6, "wave": 2}
-"""Options that make even easy searches hand over to subtrees."""
 
 
 def nothing(observations, costs, incumbent):
@@ -22,8 +21,10 @@ def nothing(observations, costs, incumbent):
     return np.zeros(sum(observations.shape), dtype=np.uint8), 0.0
 
 
-def small_oracle(cells, threads=1, **options):
-    return BranchOracle(cells, threads=threads, heuristic=nothing, **(SMALL | options))
+def small_oracle(cells, threads=1, wave=2):
+    """Return an oracle that hands even easy searches over to subtrees."""
+    oracle = small_branch(blocks={"longest_block": 6}, subtrees=6, wave=wave)
+    return oracle(cells, threads=threads, heuristic=nothing)
 
 
 @pytest.fixture

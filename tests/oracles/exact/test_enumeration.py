@@ -12,6 +12,7 @@ from intensor.oracles.exact import enumeration
 from intensor.oracles.exact.enumeration import EnumerationOracle
 from intensor.oracles.trivial import sum_of_negative, vertex_cost
 from intensor.runtime.budget import Budget
+from small_pieces import small_enumeration
 from zoo import full_tensor, least_cost
 
 full = functools.partial(full_tensor, integers=True)
@@ -41,7 +42,8 @@ def test_pieces_cover_every_pattern_once(rest, high, entries):
 @pytest.mark.parametrize("wave", [1, 5])
 def test_pieces_have_the_answer_of_one_piece(shape, wave):
     cells, costs = full(shape)
-    oracles = [EnumerationOracle(cells), EnumerationOracle(cells, piece_entries=1, wave=wave)]
+    small = small_enumeration(piece_entries=1, wave=wave)
+    oracles = [EnumerationOracle(cells), small(cells)]
     together, pieces = (oracle.minimise(costs) for oracle in oracles)
     assert together.value == least_cost(costs, shape)
     assert (pieces.value, pieces.bound) == (together.value, together.bound)

@@ -18,6 +18,7 @@ from intensor.oracles.exact.fixed_point import unit_of
 from intensor.oracles.exact.search import ExactSearch
 from intensor.oracles.trivial import sum_of_negative, vertex_cost
 from intensor.runtime.budget import Budget
+from small_pieces import small_branch, small_enumeration
 from zoo import ORACLE_SHAPES, all_vertices, distinct_rows, full_tensor
 
 ORACLES = [EnumerationOracle, BranchOracle]
@@ -232,11 +233,12 @@ def test_small_integers_are_used_only_where_they_lose_little_beside_phi():
 # --- threads
 
 
-SMALL_PIECES = {
-    EnumerationOracle: {"piece_entries": 1 << 12},
-    BranchOracle: {"piece_entries": 1 << 12, "subtrees": 6, "wave": 3},
+PIECES = {"piece_entries": 1 << 12}
+SMALL = {
+    EnumerationOracle: small_enumeration(**PIECES),
+    BranchOracle: small_branch(pieces=PIECES, subtrees=6, wave=3),
 }
-"""Options that make even quick calls consist of many pieces."""
+"""Oracles whose quick calls consist of many pieces too."""
 
 
 @pytest.mark.parametrize(
@@ -256,8 +258,8 @@ def test_threads_do_not_change_a_bit(oracle, shape, monkeypatch):
         ExactSearch, "run", lambda self, calls: (counts.append(len(calls)), run(self, calls))[1]
     )
     cells, costs = full_tensor(shape, seed=5)
-    options = SMALL_PIECES[oracle]
-    value = oracle(cells, threads=2, **options).minimise(costs).value
+    small = SMALL[oracle]
+    value = small(cells, threads=2).minimise(costs).value
     goals = [
         lambda: None,
         lambda: Goal(product=0.0, phi=-0.9 * value),
@@ -266,9 +268,7 @@ def test_threads_do_not_change_a_bit(oracle, shape, monkeypatch):
         lambda: goal_at(1.1 * value, 5.0, 16),
     ]
     for goal in goals:
-        one, two = (
-            oracle(cells, threads=n, **options).minimise(costs, goal=goal()) for n in (1, 2)
-        )
+        one, two = (small(cells, threads=n).minimise(costs, goal=goal()) for n in (1, 2))
         same(one, two)
     assert max(counts, default=0) > 1, "there should be something to share"
 
@@ -316,11 +316,16 @@ class Countdown(Budget):
         return self.left < 0
 
 
-@both
+ONE_BY_ONE = {"piece_entries": 1, "wave": 1}
+
+
+@pytest.mark.parametrize(
+    "oracle", [small_enumeration(**ONE_BY_ONE), small_branch(pieces=ONE_BY_ONE, wave=1)]
+)
 @pytest.mark.parametrize("shape", [(16, 17), (5, 5, 5), (3, 3, 3, 3)])
 def test_wherever_a_call_is_stopped_its_bound_holds(oracle, shape):
     cells, costs = full_tensor(shape, seed=7)
-    exact = oracle(cells, threads=1, heuristic=no_head_start, piece_entries=1, wave=1)
+    exact = oracle(cells, threads=1, heuristic=no_head_start)
     complete = exact.minimise(costs)
     bounds = []
     for questions in range(0, 60, 3):

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 
 from intensor._arrays import FlagArray
-from intensor.data.observations import Observations
 from intensor.oracles.exact.arrangement import with_ground
-from intensor.oracles.exact.enumeration import PIECE_ENTRIES, count_through
+from intensor.oracles.exact.enumeration import count_through
 from intensor.oracles.exact.nodes import Node, bound_of, root_node, stack_slabs
 from intensor.oracles.exact.oracle import DecomposedOracle
-from intensor.oracles.exact.plan import LONG_BLOCK, Plan, plan_branching
+from intensor.oracles.exact.plan import Plan, plan_branching
 from intensor.oracles.exact.pool import BoxPool, empty_pool, flags_of_number, found_boxes
 from intensor.oracles.exact.search import NOWHERE, ExactSearch
 from intensor.oracles.exact.tree import expand, search_tree
@@ -35,53 +34,25 @@ SUBTREE_POOL = 32
 
 
 class BranchOracle(DecomposedOracle):
-    """Finds the cheapest vertex by branch and bound.
-
-    Parameters
-    ----------
-    longest_block
-        See ``plan_branching``.
-    subtrees, wave
-        See ``TreeSearch``.
-    piece_entries
-        See ``count_through``.
-    **options
-        See ``DecomposedOracle``.
-    """
+    """Finds the cheapest vertex by branch and bound."""
 
     name = "branch"
 
-    def __init__(
-        self,
-        observations: Observations,
-        *,
-        longest_block: int = LONG_BLOCK,
-        subtrees: int = SUBTREES,
-        wave: int = WAVE,
-        piece_entries: int = PIECE_ENTRIES,
-        **options: Any,
-    ) -> None:
-        super().__init__(observations, **options)
-        self._longest_block = longest_block
-        self._piece_entries = piece_entries
-        self._subtrees = subtrees
-        self._wave = wave
-
     def plan(self, lengths: tuple[int, ...]) -> Plan:
         """Return the plan of a tree search."""
-        return plan_branching(lengths, longest_block=self._longest_block)
+        return plan_branching(lengths)
 
     @property
     def _open_tables(self) -> int:
         """Every open node has a table of its own."""
-        return self._subtrees + self._threads
+        return SUBTREES + self._threads
 
     def search(self, search: ExactSearch) -> None:
         """Search one tree, or with more than three modes one for each pattern of the others."""
         if search.costs.ndim > 3:
-            count_through(search, piece_entries=self._piece_entries)
+            count_through(search)
         else:
-            TreeSearch(search, subtrees=self._subtrees, wave=self._wave).run()
+            TreeSearch(search).run()
 
 
 class TreeSearch:

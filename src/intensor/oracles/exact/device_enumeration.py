@@ -8,19 +8,17 @@ on the host, but the bound also relies on the device to have ruled out the other
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from intensor._arrays import FlagArray, IndexArray
-from intensor.data.observations import Observations
 from intensor.oracles.exact.oracle import DecomposedOracle
 from intensor.oracles.exact.plan import Plan, plan_on_device
 from intensor.oracles.exact.pool import flags_of_number, found_boxes
 from intensor.oracles.exact.scan import scan_listed
 from intensor.oracles.exact.search import NOWHERE, ExactSearch
 
-__all__ = ["DeviceEnumerationOracle"]
+__all__ = ["DeviceEnumerationOracle", "filter_and_search"]
 
 FIRST_PATTERNS, GROWTH = 1 << 14, 4
 """Number of patterns of the first call of the device, and the factor by which calls grow."""
@@ -34,21 +32,9 @@ so that the answer does not either."""
 
 
 class DeviceEnumerationOracle(DecomposedOracle):
-    """Finds the cheapest vertex by enumeration on a CUDA device.
-
-    Parameters
-    ----------
-    piece
-        Number of patterns that a thread of the host searches at a time.
-    **options
-        See ``DecomposedOracle``.
-    """
+    """Finds the cheapest vertex by enumeration on a CUDA device."""
 
     name = "enumeration"
-
-    def __init__(self, observations: Observations, *, piece: int = PIECE, **options: Any) -> None:
-        super().__init__(observations, **options)
-        self._piece = piece
 
     def plan(self, lengths: tuple[int, ...]) -> Plan:
         """Return the plan of an enumeration on the device."""
@@ -60,44 +46,48 @@ class DeviceEnumerationOracle(DecomposedOracle):
 
     def search(self, search: ExactSearch) -> None:
         """Let the device list patterns, call by call, and search them."""
-        from intensor.backends.cuda.pattern_filter import PatternFilter  # noqa: PLC0415  (CUDA)
+        filter_and_search(search)
 
-        patterns = PatternFilter(search.costs, search.plan.firsts)
-        n_ranges = 1 << (search.plan.pattern_bits - patterns.range_bits)
-        longest = max(1, (MAX_CALL_ENTRIES // search.plan.entries) >> patterns.range_bits)
-        first, count = 0, max(1, FIRST_PATTERNS >> patterns.range_bits)
-        while first < n_ranges:
-            last = min(n_ranges, first + min(count, longest))
-            self._search_listed(search, patterns.remaining(search.cutoff, first, last))
-            search.check_budget()
-            if search.stop[0]:
-                search.lowest = -NOWHERE  # nothing is known of what was not looked at
-                return
-            first, count = last, GROWTH * count
-            search.report(first / n_ranges)
 
-    def _search_listed(self, search: ExactSearch, listed: IndexArray) -> None:
-        """Search under the patterns of a list, a piece per thread, and keep what is found."""
-        *leading, n_slabs, n_rows, n_columns = search.costs.shape
-        costs = search.costs.reshape(-1, n_slabs, n_rows, n_columns)
-        lengths = np.array(leading, dtype=np.int64)
-        for start in range(0, listed.size, self._piece * WAVE):
-            wave = listed[start : start + self._piece * WAVE]
-            pieces = [wave[i : i + self._piece] for i in range(0, wave.size, self._piece)]
-            pools = [search.new_pool() for _ in pieces]
-            search.run(
-                [
-                    partial(
-                        scan_listed, costs, lengths, search.plan.firsts, piece, pool, search.stop
-                    )
-                    for piece, pool in zip(pieces, pools, strict=True)
-                ]
-            )
-            for piece, pool in zip(pieces, pools, strict=True):
-                flags = partial(_outer_flags, piece, (n_slabs, *leading[::-1]))
-                search.keep(found_boxes(pool, n_rows, flags))
-            if search.stop[0]:
-                return
+def filter_and_search(search: ExactSearch, *, piece: int = PIECE) -> None:
+    """Let the device list patterns, call by call, and search ``piece`` of them at a time."""
+    from intensor.backends.cuda.pattern_filter import PatternFilter  # noqa: PLC0415  (CUDA)
+
+    patterns = PatternFilter(search.costs, search.plan.firsts)
+    n_ranges = 1 << (search.plan.pattern_bits - patterns.range_bits)
+    longest = max(1, (MAX_CALL_ENTRIES // search.plan.entries) >> patterns.range_bits)
+    first, count = 0, max(1, FIRST_PATTERNS >> patterns.range_bits)
+    while first < n_ranges:
+        last = min(n_ranges, first + min(count, longest))
+        _search_listed(search, patterns.remaining(search.cutoff, first, last), piece)
+        search.check_budget()
+        if search.stop[0]:
+            search.lowest = -NOWHERE  # nothing is known of what was not looked at
+            return
+        first, count = last, GROWTH * count
+        search.report(first / n_ranges)
+
+
+def _search_listed(search: ExactSearch, listed: IndexArray, size: int) -> None:
+    """Search under the patterns of a list, a piece per thread, and keep what is found."""
+    *leading, n_slabs, n_rows, n_columns = search.costs.shape
+    costs = search.costs.reshape(-1, n_slabs, n_rows, n_columns)
+    lengths = np.array(leading, dtype=np.int64)
+    for start in range(0, listed.size, size * WAVE):
+        wave = listed[start : start + size * WAVE]
+        pieces = [wave[i : i + size] for i in range(0, wave.size, size)]
+        pools = [search.new_pool() for _ in pieces]
+        search.run(
+            [
+                partial(scan_listed, costs, lengths, search.plan.firsts, piece, pool, search.stop)
+                for piece, pool in zip(pieces, pools, strict=True)
+            ]
+        )
+        for piece, pool in zip(pieces, pools, strict=True):
+            flags = partial(_outer_flags, piece, (n_slabs, *leading[::-1]))
+            search.keep(found_boxes(pool, n_rows, flags))
+        if search.stop[0]:
+            return
 
 
 def _outer_flags(

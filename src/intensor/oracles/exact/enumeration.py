@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
 
 from intensor._arrays import AnyArray, FlagArray
-from intensor.data.observations import Observations
 from intensor.oracles.exact.arrangement import with_ground
 from intensor.oracles.exact.oracle import DecomposedOracle
-from intensor.oracles.exact.plan import SHORT_BLOCK, UNCUT_ENTRIES, Plan, plan_enumeration
+from intensor.oracles.exact.plan import Plan, plan_enumeration
 from intensor.oracles.exact.pool import flags_of_number, found_boxes
 from intensor.oracles.exact.scan import scan
 from intensor.oracles.exact.search import NOWHERE, ExactSearch
@@ -32,41 +30,17 @@ MAX_PIECE_BITS = 8
 
 
 class EnumerationOracle(DecomposedOracle):
-    """Finds the cheapest vertex by enumeration.
-
-    Parameters
-    ----------
-    longest_block, uncut_entries
-        See ``plan_enumeration``.
-    piece_entries, wave
-        See ``count_through``.
-    **options
-        See ``DecomposedOracle``.
-    """
+    """Finds the cheapest vertex by enumeration."""
 
     name = "enumeration"
 
-    def __init__(
-        self,
-        observations: Observations,
-        *,
-        longest_block: int = SHORT_BLOCK,
-        uncut_entries: int = UNCUT_ENTRIES,
-        piece_entries: int = PIECE_ENTRIES,
-        wave: int = WAVE,
-        **options: Any,
-    ) -> None:
-        super().__init__(observations, **options)
-        self._blocks = {"longest_block": longest_block, "uncut_entries": uncut_entries}
-        self._pieces = {"piece_entries": piece_entries, "wave": wave}
-
     def plan(self, lengths: tuple[int, ...]) -> Plan:
         """Return the plan of an enumeration."""
-        return plan_enumeration(lengths, **self._blocks)
+        return plan_enumeration(lengths)
 
     def search(self, search: ExactSearch) -> None:
         """Go through all patterns."""
-        count_through(search, **self._pieces)
+        count_through(search)
 
 
 def count_through(
