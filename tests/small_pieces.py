@@ -14,7 +14,7 @@ def small_enumeration(blocks=None, **pieces):
         def plan(self, lengths):
             return plan_enumeration(lengths, **(blocks or {}))
 
-        def search(self, search):
+        def carry_out(self, search):
             count_through(search, **pieces)
 
     return SmallEnumeration
@@ -30,7 +30,7 @@ def small_branch(blocks=None, pieces=None, **subtrees):
         def plan(self, lengths):
             return plan_branching(lengths, **(blocks or {}))
 
-        def search(self, search):
+        def carry_out(self, search):
             if search.costs.ndim > 3:
                 count_through(search, **(pieces or {}))
             else:

@@ -27,7 +27,7 @@ slow = pytest.mark.slow
 class PieceByPiece(module.DeviceEnumerationOracle):
     """Searches two patterns of the list at a time."""
 
-    def search(self, search):
+    def carry_out(self, search):
         module.filter_and_search(search, piece=2)
 
 

@@ -47,7 +47,7 @@ class BranchOracle(DecomposedOracle):
         """Every open node has a table of its own."""
         return SUBTREES + self._threads
 
-    def search(self, search: ExactSearch) -> None:
+    def carry_out(self, search: ExactSearch) -> None:
         """Search one tree, or with more than three modes one for each pattern of the others."""
         if search.costs.ndim > 3:
             count_through(search)

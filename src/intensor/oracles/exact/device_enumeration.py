@@ -44,7 +44,7 @@ class DeviceEnumerationOracle(DecomposedOracle):
     def _speed_up(self) -> int:
         return 1
 
-    def search(self, search: ExactSearch) -> None:
+    def carry_out(self, search: ExactSearch) -> None:
         """Let the device list patterns, call by call, and search them."""
         filter_and_search(search)
 

@@ -38,7 +38,7 @@ class EnumerationOracle(DecomposedOracle):
         """Return the plan of an enumeration."""
         return plan_enumeration(lengths)
 
-    def search(self, search: ExactSearch) -> None:
+    def carry_out(self, search: ExactSearch) -> None:
         """Go through all patterns."""
         count_through(search)
 

@@ -69,7 +69,7 @@ class DecomposedOracle(ABC):
         """Return how a search would go whose parts have these lengths."""
 
     @abstractmethod
-    def search(self, search: ExactSearch) -> None:
+    def carry_out(self, search: ExactSearch) -> None:
         """Carry out the plan: look for boxes below the cutoff until all is searched."""
 
     def expected_seconds(self) -> float:
@@ -169,7 +169,7 @@ class DecomposedOracle(ABC):
             reported=budget.elapsed,
         )
         with search.threads:
-            self.search(search)
+            self.carry_out(search)
         bound = max(sum_of_negative(costs), fixed.value(min(search.best, search.lowest)))
         pool = np.array([parts.flags(box.chosen) for box in search.found], dtype=np.uint8)
         ranked = sorted((vertex_cost(flags, costs, cells), row) for row, flags in enumerate(pool))
