@@ -59,3 +59,57 @@ def smooth_tensor(shape, rng):
             part *= curve.reshape([-1 if place == mode else 1 for place in range(len(shape))])
         truth += part
     return truth
+
+
+# --- problems of the exact oracles
+
+CUTS = {
+    "one block": (0, 4),
+    "two blocks": (0, 3, 6),
+    "three blocks": (0, 2, 4, 7),
+    "uneven blocks": (0, 1, 3, 4, 7),
+    "single rows": (0, 1, 2, 3, 4, 5),
+    "too many pairs to merge": (0, 5, 10, 15),
+}
+"""Named ways to cut rows into blocks: the first row of every block, and the number of rows."""
+ORACLE_SHAPES = [(7,), (4, 5), (3, 4, 3), (2, 3, 2, 3), (2, 2, 3, 2, 2)]
+"""One shape for each number of modes, small enough to try all vertices."""
+
+
+def integer_stack(cut, *, rest=0, slabs=0, columns=5, largest=30, seed=0):
+    """Return (1 + rest, 1 + slabs, rows, columns) integer costs for a named cut of the rows.
+
+    In every second problem the slab that is always on is zero, as it is in a search.
+    """
+    firsts = CUTS[cut]
+    rng = np.random.default_rng([seed, rest, slabs, *firsts])
+    costs = rng.integers(-largest, largest + 1, (1 + rest, 1 + slabs, firsts[-1], columns))
+    if seed % 2:
+        costs[:, 0] = 0
+    return costs
+
+
+def full_tensor(shape, *, seed=0, integers=False):
+    """Return all cells of a tensor, and a cost of either sign for each of them."""
+    coords = np.indices(shape).reshape(len(shape), -1).T
+    cells = observe(coords, np.ones(len(coords)), shape=shape)
+    rng = np.random.default_rng([seed, *shape])
+    if integers:
+        return cells, rng.integers(-100, 101, cells.n_cells).astype(float)
+    return cells, rng.normal(size=cells.n_cells)
+
+
+def random_cells(rng, shape, count):
+    """Observe ``count`` distinct cells of a tensor."""
+    cells = rng.choice(np.prod(shape), count, replace=False)
+    return observe(np.stack(np.unravel_index(cells, shape), axis=1), np.ones(count), shape=shape)
+
+
+def least_cost(costs, shape):
+    """Return the least cost of a full tensor, by all patterns of all modes but the longest."""
+    order = sorted(range(len(shape)), key=lambda mode: shape[mode])
+    sums = np.asarray(costs).reshape(shape).transpose(order)
+    for mode in order[:-1]:
+        patterns = (np.arange(1 << shape[mode])[:, np.newaxis] >> np.arange(shape[mode])) & 1
+        sums = np.tensordot(sums, patterns, axes=(0, 1))
+    return float(np.minimum(sums, 0.0).sum(axis=0).min())

@@ -6,18 +6,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import zoo
 from intensor.data.observations import observe
 from intensor.oracles.base import Goal
-from intensor.oracles.exact import branch_bound, enumeration, plan
 from intensor.oracles.exact.branch_bound import BranchOracle
 from intensor.oracles.exact.enumeration import EnumerationOracle
 from intensor.oracles.mip import mip_solver
 from intensor.oracles.mip.oracle import MipOracle
 from intensor.oracles.trivial import vertex_cost
-from zoo import distinct_rows
+from mip_cases import MODULES
+from small_pieces import small_branch, small_enumeration
 
 OWN = [EnumerationOracle, BranchOracle]
-MODULES = {"highs": "highspy", "scip": "pyscipopt", "gurobi": "gurobipy"}
 # modes, longest length of one, how many problems
 KINDS = [(1, 9, 12), (2, 6, 72), (3, 4, 72), (4, 3, 56), (5, 2, 12)]
 
@@ -39,10 +39,11 @@ def problem(modes, longest, seed):
     return cells, costs
 
 
-def problems():
+def problems(every=1):
+    """Return all problems, or one in ``every`` of each kind."""
     for modes, longest, count in KINDS:
-        for seed in range(count):
-            yield problem(modes, longest, seed)
+        for number, seed in enumerate(range(0, count, every)):
+            yield problem(modes, longest, seed + number % every)  # every way to draw costs
 
 
 def exact_costs(costs, cells):
@@ -50,14 +51,14 @@ def exact_costs(costs, cells):
     where = np.stack(cells.coords, axis=1).astype(int)
     scale = 2**1074
     numbers = np.array([int(Fraction(cost) * scale) for cost in costs.tolist()], dtype=object)
-    totals = distinct_rows(cells.shape, where).astype(object) @ numbers
+    totals = zoo.distinct_rows(cells.shape, where).astype(object) @ numbers
     return [Fraction(int(total), scale) for total in totals]
 
 
-def check(answer, costs, cells, least=None, room=0.0):
+def check(answer, costs, cells, least=None, slack_units=0.0):
     """Assert that an answer is a vertex of least cost with a bound that holds and is tight.
 
-    The bound may be looser by ``room``, in units of the largest cost.
+    The bound may be looser by ``slack_units`` times the largest cost.
     """
     least = min(exact_costs(costs, cells)) if least is None else least
     slack = 1e-12 * abs(float(least)) + 1e-15 * math.fsum(np.abs(costs))
@@ -67,7 +68,7 @@ def check(answer, costs, cells, least=None, room=0.0):
     assert abs(answer.value - float(least)) <= slack
     assert Fraction(answer.bound) <= least
     assert answer.bound <= answer.value
-    assert answer.value - answer.bound <= 2.0 * slack + room * float(np.abs(costs).max())
+    assert answer.value - answer.bound <= 2.0 * slack + slack_units * float(np.abs(costs).max())
 
 
 def test_there_are_two_hundred_problems_and_few_are_trivial():
@@ -76,72 +77,80 @@ def test_there_are_two_hundred_problems_and_few_are_trivial():
     assert sum(cells.n_cells == 1 for cells, _ in cases) < 20
 
 
+@pytest.mark.parametrize("oracle", OWN)
+def test_own_oracles_agree_with_brute_force(oracle):
+    for number, (cells, costs) in enumerate(problems(every=4)):
+        check(oracle(cells, threads=1 + number % 2).minimise(costs), costs, cells)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("oracle", OWN)
-def test_own_oracles_agree_with_brute_force(oracle, threads):
+def test_own_oracles_agree_with_brute_force_on_all_problems(oracle, threads):
     for cells, costs in problems():
         check(oracle(cells, threads=threads).minimise(costs), costs, cells)
 
 
-@pytest.fixture
-def small_pieces(monkeypatch):
-    """Make plans cut even small problems into blocks, pieces and subtrees."""
-    monkeypatch.setattr(plan, "FEW", 0)
-    monkeypatch.setattr(plan, "SHORT_BLOCK", 2)
-    monkeypatch.setattr(plan, "LONG_BLOCK", 1)
-    monkeypatch.setattr(enumeration, "PIECE", 1)
-    monkeypatch.setattr(enumeration, "WAVE", 2)
-    monkeypatch.setattr(branch_bound, "SUBTREES", 2)
-    monkeypatch.setattr(branch_bound, "WAVE", 2)
+PIECES = {"piece_entries": 1, "wave": 2}
+SMALL = [
+    small_enumeration({"uncut_entries": 0, "longest_block": 2}, **PIECES),
+    small_branch({"longest_block": 1}, PIECES, subtrees=2, wave=2),
+]
 
 
-@pytest.mark.parametrize("oracle", OWN)
-def test_own_oracles_agree_with_brute_force_piece_by_piece(oracle, small_pieces):
+@pytest.mark.parametrize("oracle", SMALL)
+def test_own_oracles_agree_with_brute_force_piece_by_piece(oracle):
+    for cells, costs in problems(every=4):
+        check(oracle(cells, threads=1).minimise(costs), costs, cells)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("oracle", SMALL)
+def test_own_oracles_agree_with_brute_force_piece_by_piece_on_all_problems(oracle):
     for cells, costs in problems():
         check(oracle(cells, threads=1).minimise(costs), costs, cells)
 
 
-def whole_numbers(shape, seed):
-    """Return a full tensor of whole costs and their minimum, by all patterns of most modes."""
-    rng = np.random.default_rng([seed, *shape])
-    tensor = rng.integers(-50, 51, shape)
+def integer_tensor(shape, seed):
+    """Return a full tensor of integer costs: noise, or mostly boxes with little noise."""
+    cells, costs = zoo.full_tensor(shape, seed=seed, integers=True)
     if seed % 2:  # what a fit leaves: much structure, little noise
+        rng = np.random.default_rng([seed, *shape])
         for _ in range(6):
             box = np.ones(shape, dtype=np.int64)
             for mode, length in enumerate(shape):
                 flags = rng.integers(0, 2, length)
                 box *= flags.reshape([-1 if i == mode else 1 for i in range(len(shape))])
-            tensor = tensor + rng.integers(-40, 41) * box
-    sums = tensor
-    for length in shape[:-1]:
-        patterns = (np.arange(1 << length)[:, np.newaxis] >> np.arange(length)) & 1
-        sums = np.tensordot(sums, patterns, axes=(0, 1))
-    least = np.minimum(sums, 0).sum(axis=0).min()  # the last mode has moved to the front
-    coords = np.indices(shape).reshape(len(shape), -1).T
-    cells = observe(coords, np.ones(len(coords)), shape=shape)
-    return cells, tensor.ravel().astype(float), Fraction(int(least))
+            costs = costs + rng.integers(-40, 41) * box.ravel()
+    return cells, costs
 
 
 @pytest.mark.parametrize("oracle", OWN)
 @pytest.mark.parametrize("shape", [(17, 18), (15, 40), (7, 8, 9), (6, 6, 20), (4, 4, 5, 6)])
 def test_own_oracles_agree_with_brute_force_on_longer_modes(oracle, shape):
-    for seed in range(4):
-        cells, costs, least = whole_numbers(shape, seed)
+    for seed in range(2):
+        cells, costs = integer_tensor(shape, seed)
+        least = zoo.least_cost(costs, shape)
         answer = oracle(cells, threads=2).minimise(costs)
-        check(answer, costs, cells, least)
-        assert answer.value == float(least)
+        check(answer, costs, cells, Fraction(least))
+        assert answer.value == least
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODULES)
 def test_solvers_agree_with_brute_force(name):
     pytest.importorskip(MODULES[name])
     solver = mip_solver(name)
     for cells, costs in problems():
         answer = MipOracle(cells, solver).minimise(costs)
-        check(answer, costs, cells, room=1e-4)
+        check(answer, costs, cells, slack_units=1e-4)
 
 
 # --- rounding
+
+
+SEEDS = [seed if seed < 16 else pytest.param(seed, marks=pytest.mark.slow) for seed in range(32)]
+"""Four shapes times four kinds of sizes, and all of them once more among the slow tests."""
 
 
 def adversarial(seed):
@@ -165,7 +174,7 @@ def adversarial(seed):
 
 
 def goals(costs, least):
-    """Return no goal, and goals in and out of reach, with room for 32 bits and without."""
+    """Return no goal, and goals in and out of reach, with costs of 32 bits and of 64."""
     total = math.fsum(np.abs(costs))
     yield None
     for pool in (1, 8):
@@ -175,7 +184,7 @@ def goals(costs, least):
 
 
 @pytest.mark.parametrize("oracle", OWN)
-@pytest.mark.parametrize("seed", range(32))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_no_bound_is_above_the_exact_minimum(oracle, seed):
     cells, costs = adversarial(seed)
     least = min(exact_costs(costs, cells))
@@ -189,7 +198,7 @@ def test_no_bound_is_above_the_exact_minimum(oracle, seed):
             assert float(least) - answer.bound <= 1e-14 * size
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", [0, 5, 10, 15])
 def test_no_bound_of_a_solver_is_above_the_exact_minimum(seed):
     cells, costs = adversarial(seed)
     least = min(exact_costs(costs, cells))

@@ -14,7 +14,7 @@ import numba
 import pytest
 
 from intensor.kernels import packed
-from intensor.oracles.exact import search
+from intensor.oracles.exact import scan
 from intensor.runtime import compiling, kernel_files
 from intensor.runtime.kernel_files import Files, KernelFile, source_stamp
 from intensor.runtime.stopwatch import Stopwatch
@@ -311,9 +311,9 @@ def test_a_kernel_is_compiled_again_when_one_that_it_calls_has_changed(
 @pytest.mark.parametrize(
     ("kernel", "file", "depends"),
     [
-        (search.scan, "search.py", True),
-        (search.scan, "decomposition.py", True),  # whose kernels it calls
-        (search.scan, "lanes.py", False),
+        (scan.scan, "scan.py", True),
+        (scan.scan, "blocks.py", True),  # whose kernels it calls
+        (scan.scan, "lanes.py", False),
         (packed.gram_rows, "bits.py", True),  # an intrinsic
     ],
 )

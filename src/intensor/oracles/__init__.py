@@ -1,4 +1,4 @@
-"""Fourth stage: oracles that look for the vertex of least cost.
+"""Oracles look for the vertex of least cost.
 
 Heuristics propose vertices; only exact oracles may state a bound.
 """

@@ -1,7 +1,7 @@
 """Alternating minimisation: a fast heuristic that proposes vertices and proves nothing.
 
-Fix all modes but one: the best flags of that one are read off the signs of its index costs.
-Go round the modes until the value stops falling; start again from somewhere else.
+Fix all modes but one: the best flags of that mode are read off the signs of its index costs.
+Go round the modes until the value stops falling, then start again from another vertex.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from intensor.runtime.budget import Budget
 __all__ = ["AlternatingOracle", "best_of_many"]
 
 STARTS = 64
-SWEEPS = 50
+"""Number of random descents that ``best_of_many`` makes, one in each bit of a word."""
+MAX_SWEEPS = 50
+"""Most rounds over the modes of such a descent."""
 
 
 class AlternatingOracle:
@@ -41,16 +43,16 @@ class AlternatingOracle:
         Lengths of the modes.
     rng
         Source of the random starts.
-    most_runs
-        How many starts a call may try.
+    max_runs
+        Most starts that a call tries.
 
     Attributes
     ----------
     anchor
-        (sum(shape),) where the first start of every call stands; the solver puts the last
-        vertex of the exact oracle here.
+        (sum(shape),) the first start of every call; the solver puts the last vertex of the exact
+        oracle here.
     runs
-        Descents made since the oracle was built.
+        Number of descents since the oracle was built.
     """
 
     def __init__(
@@ -59,14 +61,14 @@ class AlternatingOracle:
         shape: Shape,
         *,
         rng: np.random.Generator,
-        most_runs: int = 100,
+        max_runs: int = 100,
     ) -> None:
         self.anchor: FlagArray = np.zeros(sum(shape), dtype=np.uint8)
         self.runs = 0
         self._contraction = contraction
         self._slices = mode_slices(shape)
         self._rng = rng
-        self._most_runs = most_runs
+        self._max_runs = max_runs
 
     def minimise(
         self,
@@ -76,9 +78,9 @@ class AlternatingOracle:
         incumbent: FlagArray | None = None,
         budget: Budget | None = None,
     ) -> Answer:
-        """Return the best vertex of up to ``most_runs`` descents, fewer if one reaches the goal."""
+        """Return the best vertex of up to ``max_runs`` descents, fewer if one reaches the goal."""
         best = Answer(flags=np.zeros_like(self.anchor), value=0.0, source="altmin")
-        for start in itertools.islice(self._starts(incumbent), self._most_runs):
+        for start in itertools.islice(self._starts(incumbent), self._max_runs):
             answer = self.descend(start, costs)
             if answer.value < best.value:
                 best = answer
@@ -126,7 +128,7 @@ def best_of_many(
     mix_starts(noise, np.zeros_like(lanes), 0, lanes)
     values = np.full(STARTS, np.inf)
     sums = np.empty((max(observations.shape), STARTS))
-    descend_lanes(rows, offsets, costs, STARTS, SWEEPS, sums, lanes, values)
+    descend_lanes(rows, offsets, costs, STARTS, MAX_SWEEPS, sums, lanes, values)
     flags = np.empty((1, length), dtype=np.uint8)
     split_lanes(lanes, np.array([np.argmin(values)]), flags)
     candidates = [np.zeros(length, dtype=np.uint8), flags[0]]

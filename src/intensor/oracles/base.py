@@ -1,7 +1,7 @@
 """What an oracle is: costs in, a vertex and a lower bound out.
 
-The problem of every oracle: given one cost per observed cell, find the vertex whose cells
-cost least in sum.
+Every oracle has the same problem: given one cost per observed cell, find the vertex whose cells
+have the least total cost.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Answer", "Goal", "Oracle"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Answer:
-    """A vertex with what is known about it.
+    """A vertex, its cost, and a bound on the cost of all vertices.
 
     Attributes
     ----------
@@ -27,12 +27,12 @@ class Answer:
     value
         Its cost.
     bound
-        A number that no vertex's cost is below; minus infinity when nothing is proven.
+        A proven lower bound of the cost of every vertex; minus infinity when nothing is proven.
     source
-        Which oracle gave the answer, in a word.
+        Name of the oracle that gave the answer.
     pool
         (k, sum(shape)) all vertices found that reach the goal, best first; None when the
-        oracle keeps but one.
+        oracle keeps only one.
     """
 
     flags: FlagArray
@@ -51,12 +51,20 @@ class Answer:
 class Goal:
     """When an answer is good enough (weak separation).
 
-    A vertex v is good enough when ``<c, x - v> > phi``. ``phi`` is half of what is known of
+    A vertex v is good enough when ``<c, x - v> > phi``. ``phi`` is half of the best known bound on
     the primal gap, so it falls as the oracle's bound rises, but never below 0: a vertex that
-    gains nothing is not good enough, whatever rounding makes of a bound. A goal belongs to one
-    call of an oracle. With ``pool`` above 1 an oracle
-    that can shall go on after the first such vertex: to the best ones, so many at most, and
-    to a proof that there are no better ones.
+    gains nothing is not good enough, however a bound is rounded. A goal belongs to one
+    call of an oracle.
+
+    Attributes
+    ----------
+    product
+        The cost of the iterate, ``<c, x>``.
+    phi
+        The gain that a vertex must exceed.
+    pool
+        Number of vertices wanted. Above 1, an oracle that can do so goes on after the first good
+        vertex, to the best ones and to a proof that there are no better ones.
     """
 
     product: float
@@ -70,7 +78,7 @@ class Goal:
 
 
 class Oracle(Protocol):
-    """Finds a vertex of small cost and may prove how much smaller any other could be."""
+    """Finds a vertex of small cost, and may prove a bound on the cost of all others."""
 
     def minimise(
         self,
@@ -89,9 +97,8 @@ class Oracle(Protocol):
         goal
             Stop early once it is reached; None asks for the minimum.
         incumbent
-            A vertex to start from, worth having only when it is good.
+            A good vertex to start from.
         budget
-            When to stop regardless; the answer is then the best so far with the best bound
-            proven so far.
+            When to stop regardless; the answer then has the best vertex and the best bound so far.
         """
         ...

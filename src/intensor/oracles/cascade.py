@@ -21,9 +21,9 @@ from intensor.data.observations import Observations
 from intensor.errors import MemoryLimitError, SettingError
 from intensor.oracles.base import Answer, Goal, Oracle
 from intensor.oracles.exact.branch_bound import BranchOracle
-from intensor.oracles.exact.decomposed import DecomposedOracle
 from intensor.oracles.exact.device_enumeration import DeviceEnumerationOracle
 from intensor.oracles.exact.enumeration import EnumerationOracle
+from intensor.oracles.exact.oracle import DecomposedOracle
 from intensor.oracles.exact.plan import LEAST_DEVICE_SECONDS
 from intensor.oracles.mip import mip_solver
 from intensor.oracles.mip.oracle import MipOracle

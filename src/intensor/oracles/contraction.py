@@ -1,8 +1,8 @@
-"""Three ways to price the indices of one mode, all else fixed: the heart of AltMin.
+"""Three ways to price the indices of one mode with all others fixed: the heart of AltMin.
 
 The cost of index a of mode k is the sum of the costs of the cells with ``x_k = a`` whose
 other modes are all on. The three ways add the same numbers in the same order, so they agree
-to the last bit; they differ in what they loop over.
+to the last bit; they loop over different things.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from intensor._arrays import AnyArray, FlagArray, FloatArray
 from intensor.data.observations import Observations
-from intensor.kernels import cells as cpu
+from intensor.kernels.cells import contract_by_index
 from intensor.problem.layout import cell_matrix
 from intensor.problem.vertex import mode_offsets, mode_slices
 
@@ -39,7 +39,7 @@ class Contraction(Protocol):
 
 
 class _Interpreted:
-    """What the two interpreted ways share: the cells whose other modes are all on."""
+    """Finds the cells whose other modes are all on, for the two interpreted ways."""
 
     def __init__(self, observations: Observations) -> None:
         self._coords = observations.coords
@@ -102,7 +102,7 @@ class PerIndexRemembered:
     def index_costs(self, mode: int, flags: FlagArray, costs: FloatArray) -> FloatArray:
         """Return the costs of the indices of a mode (valid until the next call for it)."""
         out = self._sums[mode]
-        cpu.contract_by_index(
+        contract_by_index(
             self._cells,
             self._offsets,
             self._orders[mode],

@@ -1,4 +1,4 @@
-"""What is known of an oracle's problem before any search: easy answers and a free bound.
+"""Easy answers and a bound that needs no search.
 
 Sums are taken with ``math.fsum``, whose only error is one last rounding. A bound is moved
 down by one unit in the last place, which is more than that rounding.
@@ -19,13 +19,13 @@ __all__ = ["sum_of_negative", "trivial_answer", "vertex_cost"]
 
 
 def vertex_cost(flags: FlagArray, costs: FloatArray, observations: Observations) -> float:
-    """Return what the cells of the vertex cost in sum."""
+    """Return the total cost of the cells of a vertex."""
     inside = membership(flags, observations.coords, observations.shape)
     return math.fsum(costs[inside.view(bool)].tolist())
 
 
 def sum_of_negative(costs: FloatArray) -> float:
-    """Return a number that no vertex's cost is below: the sum of the negative costs.
+    """Return a lower bound of the cost of every vertex: the sum of the negative costs.
 
     Examples
     --------

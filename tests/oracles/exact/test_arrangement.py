@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from intensor.data.observations import observe
-from intensor.oracles.exact.arrangement import arrange, spread_rows, weights_of
+from intensor.oracles.exact.arrangement import arrange, distribute_rows, weights_of, with_ground
 from intensor.oracles.trivial import vertex_cost
 from intensor.problem.vertex import mode_slices
 
@@ -46,7 +46,7 @@ def cost_of(tensor, chosen):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_indices_without_a_negative_cost_are_left_out(shape, seed):
     cells, costs = problem(shape, seed)
     parts = arrange(cells, costs)
@@ -55,7 +55,7 @@ def test_indices_without_a_negative_cost_are_left_out(shape, seed):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_parts_are_modes_and_the_longest_comes_first(shape, seed):
     cells, costs = problem(shape, seed)
     parts = arrange(cells, costs)
@@ -69,7 +69,7 @@ def test_parts_are_modes_and_the_longest_comes_first(shape, seed):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_choice_costs_what_its_flags_cost(shape, seed):
     cells, costs = problem(shape, seed)
     rng = np.random.default_rng(seed)
@@ -141,16 +141,16 @@ def test_weights_are_absolute_sums_over_the_cells_of_an_index(shape):
         weights = weights_of(parts, part, costs)
         assert weights.shape == (length,)
         for index, weight in enumerate(weights):
-            own = parts.places[part] == index
+            own = parts.positions[part] == index
             assert weight == pytest.approx(math.fsum(np.abs(costs[own])), rel=1e-12)
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 3])
-def test_spread_rows_are_dealt_out_in_the_order_of_the_leading_vector(blocks):
+def test_distribute_rows_are_dealt_out_in_the_order_of_the_leading_vector(blocks):
     cells, _ = problem((12, 9), share=1.0)
     strength = np.random.default_rng(4).permutation(np.linspace(1.0, 3.0, 9))
     costs = -np.outer(np.ones(12), strength).ravel()  # rank one: rows are ranked by strength
-    order = spread_rows(arrange(cells, costs), costs, blocks)
+    order = distribute_rows(arrange(cells, costs), costs, blocks)
     assert sorted(order.tolist()) == list(range(9))
     ranks = np.argsort(np.argsort(strength))[order].tolist()
     ends = np.cumsum([0] + [len(range(block, 9, blocks)) for block in range(blocks)])
@@ -160,9 +160,20 @@ def test_spread_rows_are_dealt_out_in_the_order_of_the_leading_vector(blocks):
     assert dealt in (rising, falling)
 
 
-def test_spread_rows_take_costs_of_any_size():
+def test_distribute_rows_take_costs_of_any_size():
     cells, costs = problem((12, 9), share=1.0)
-    order = spread_rows(arrange(cells, costs), costs, 3)
+    order = distribute_rows(arrange(cells, costs), costs, 3)
     for scale in (1e-300, 1e300):
         parts = arrange(cells, scale * costs)
-        assert spread_rows(parts, scale * costs, 3).tolist() == order.tolist()
+        assert distribute_rows(parts, scale * costs, 3).tolist() == order.tolist()
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_the_ground_is_zero_and_comes_first(kind, axis):
+    costs = np.arange(1, 25, dtype=kind).reshape(2, 3, 4)
+    stacked = with_ground(costs, axis)
+    assert stacked.dtype == kind
+    assert stacked.shape == tuple(n + (mode == axis) for mode, n in enumerate((2, 3, 4)))
+    assert not np.any(np.take(stacked, 0, axis))
+    np.testing.assert_array_equal(np.delete(stacked, 0, axis), costs)

@@ -1,123 +1,115 @@
 """Branch and bound: subtrees, what is left open when it stops, long modes, goals for one vertex."""
 
+import functools
+
 import numpy as np
 import pytest
 
-from intensor.data.observations import observe
 from intensor.oracles.base import Goal
-from intensor.oracles.exact import branch_bound, decomposed, plan
-from intensor.oracles.exact.branch_bound import BranchOracle
-from intensor.oracles.exact.search import bound_of, root_node, search
+from intensor.oracles.exact.branch_bound import BranchOracle, TreeSearch
+from intensor.oracles.exact.nodes import bound_of, root_node
 from intensor.oracles.trivial import sum_of_negative, vertex_cost
 from intensor.runtime.budget import Budget
+from small_pieces import small_branch
+from zoo import full_tensor, least_cost
+
+full = functools.partial(full_tensor, integers=True)
 
 
-def full(shape, seed=0):
-    """Return all cells of a tensor and whole costs."""
-    coords = np.indices(shape).reshape(len(shape), -1).T
-    cells = observe(coords, np.ones(len(coords)), shape=shape)
-    rng = np.random.default_rng([seed, *shape])
-    return cells, rng.integers(-100, 101, cells.n_cells).astype(float)
+@functools.cache
+def least_of(shape, seed):
+    """Return the least cost of a full tensor, by brute force, once."""
+    return least_cost(full(shape, seed=seed)[1], shape)
 
 
-def least_of_matrix(costs, shape):
-    """Return the least cost by trying all patterns of the shorter mode."""
-    matrix = costs.reshape(shape)
-    matrix = matrix if shape[0] <= shape[1] else matrix.T
-    patterns = (np.arange(1 << len(matrix))[:, np.newaxis] >> np.arange(len(matrix))) & 1
-    return float(np.minimum(patterns @ matrix, 0.0).sum(axis=1).min())
-
-
-def nothing(observations, costs, incumbent=None):
+def nothing(observations, costs, incumbent):
     """Stand in for the heuristic, so that there is something to find."""
     return np.zeros(sum(observations.shape), dtype=np.uint8), 0.0
 
 
+def small_oracle(cells, threads=1, wave=2):
+    """Return an oracle that hands even easy searches over to subtrees."""
+    oracle = small_branch(blocks={"longest_block": 6}, subtrees=6, wave=wave)
+    return oracle(cells, threads=threads, heuristic=nothing)
+
+
 @pytest.fixture
-def subtrees(monkeypatch):
-    """Make even easy searches hand over to subtrees; return a list of those that were searched."""
-    nodes = []
+def searched(monkeypatch):
+    """Return a list of the bounds of the subtrees that are searched."""
+    bounds, search_subtrees = [], TreeSearch.search_subtrees
 
-    def counting(*args):
-        nodes.append(args[0])
-        return search(*args)
+    def noting(self, nodes):
+        bounds.extend(int(bound_of(node)) for node in nodes)  # now: a search changes its node
+        return search_subtrees(self, nodes)
 
-    monkeypatch.setattr(plan, "LONG_BLOCK", 6)
-    monkeypatch.setattr(branch_bound, "SUBTREES", 6)
-    monkeypatch.setattr(branch_bound, "WAVE", 2)
-    monkeypatch.setattr(branch_bound, "search", counting)
-    monkeypatch.setattr(decomposed, "best_of_many", nothing)
-    return nodes
+    monkeypatch.setattr(TreeSearch, "search_subtrees", noting)
+    return bounds
 
 
 # --- subtrees
 
 
 @pytest.mark.parametrize("shape", [(17, 18), (18, 30), (40, 16)])
-def test_subtrees_together_have_the_minimum(shape, subtrees):
-    for seed in range(6):
-        cells, costs = full(shape, seed)
-        answer = BranchOracle(cells, threads=2).minimise(costs)
-        assert answer.value == least_of_matrix(costs, shape)
+def test_subtrees_together_have_the_minimum(shape, searched):
+    for seed in range(3):
+        cells, costs = full(shape, seed=seed)
+        answer = small_oracle(cells, threads=2).minimise(costs)
+        assert answer.value == least_of(shape, seed)
         assert answer.value - 1e-9 <= answer.bound <= answer.value
-    assert len(subtrees) > 5
+    assert len(searched) > 2
 
 
-@pytest.mark.parametrize("at", range(5))
-def test_a_search_that_is_stopped_under_way_has_a_bound(at, subtrees, monkeypatch):
-    # From some subtree on every search is stopped before it has looked at anything.
-    def stopping(node, *args):
-        if len(subtrees) >= at:
-            args[-2][0] = 1
-        subtrees.append(node)
-        return search(node, *args)
+def stop_before(monkeypatch, number):
+    """Stop every search before the wave of subtrees of this number has looked at anything."""
+    waves, search_subtrees = [], TreeSearch.search_subtrees
 
-    monkeypatch.setattr(branch_bound, "search", stopping)
+    def stopping(self, nodes):
+        if len(waves) >= number:
+            self._search.stop[0] = 1
+        waves.append(nodes)
+        return search_subtrees(self, nodes)
+
+    monkeypatch.setattr(TreeSearch, "search_subtrees", stopping)
+    return waves
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_search_that_is_stopped_under_way_has_a_bound(number, monkeypatch):
+    waves = stop_before(monkeypatch, number)
     stopped = 0
-    for seed in range(6):
-        cells, costs = full((18, 30), seed)
-        subtrees.clear()
-        answer = BranchOracle(cells, threads=1).minimise(costs)
-        assert answer.bound <= least_of_matrix(costs, (18, 30))
+    for seed in range(4):
+        cells, costs = full((18, 30), seed=seed)
+        waves.clear()
+        answer = small_oracle(cells, wave=1).minimise(costs)
+        assert answer.bound <= least_of((18, 30), seed)
         assert answer.value == vertex_cost(answer.flags, costs, cells)
-        stopped += len(subtrees) > at
+        stopped += len(waves) > number
     assert stopped > 0
 
 
-def test_subtrees_that_were_stopped_earlier_count_in_the_bound(subtrees, monkeypatch):
-    # The first subtree is the whole problem and is stopped; a second one promises little.
+def test_subtrees_that_were_stopped_earlier_count_in_the_bound(monkeypatch):
+    # The first subtree is the full problem and is stopped; a second one promises little.
     def two(self):
-        hunt = self._hunt
-        root = root_node(self._slabs, self._tables, hunt.plan.firsts, hunt.plan.bits)
-        return [root, (*root[:2], root[2] + (1 << 58), *root[3:])]
+        plan = self._search.plan
+        root = root_node(self._slabs, plan.firsts, plan.open_slabs)
+        blocks = root.blocks._replace(sums=root.blocks.sums + (1 << 58))
+        return [root, root._replace(blocks=blocks)]
 
-    def stopping(node, *args):
-        args[-2][0] = 1
-        return search(node, *args)
-
-    monkeypatch.setattr(branch_bound._Tree, "_subtrees", two)
-    monkeypatch.setattr(branch_bound, "search", stopping)
-    monkeypatch.setattr(branch_bound, "WAVE", 1)
+    monkeypatch.setattr(TreeSearch, "open_nodes", two)
+    stop_before(monkeypatch, 0)
     cells, costs = full((17, 18))
-    answer = BranchOracle(cells, threads=1).minimise(costs)
-    assert answer.bound <= least_of_matrix(costs, (17, 18))
+    answer = small_oracle(cells, wave=1).minimise(costs)
+    assert answer.bound <= least_cost(costs, (17, 18))
 
 
-def test_the_most_promising_subtrees_come_first(subtrees, monkeypatch):
-    bounds = []
-
-    def noting(node, *args):
-        bounds.append(int(bound_of(node)))  # now: a search changes its node
-        return search(node, *args)
-
-    monkeypatch.setattr(branch_bound, "search", noting)
+def test_the_most_promising_subtrees_come_first(searched):
     handed_over = 0
-    for seed in range(6):
-        cells, costs = full((18, 30), seed)
-        bounds.clear()
-        BranchOracle(cells, threads=1).minimise(costs)
-        assert bounds == sorted(bounds)
-        handed_over += len(set(bounds)) > 1
+    for seed in range(4):
+        cells, costs = full((18, 30), seed=seed)
+        searched.clear()
+        small_oracle(cells).minimise(costs)
+        assert searched == sorted(searched)
+        handed_over += len(set(searched)) > 1
     assert handed_over > 0
 
 
@@ -135,16 +127,15 @@ def test_more_time_proves_more():
     assert bounds[0] < bounds[1]
 
 
-def test_more_rows_than_a_word_has_bits(monkeypatch):
+def test_more_rows_than_a_word_has_bits():
     # All negative costs are in one box, which must then be the answer.
-    monkeypatch.setattr(decomposed, "best_of_many", nothing)
     rng = np.random.default_rng(1)
     cells, noise = full((100, 80))
     chosen = rng.integers(0, 2, 180).astype(np.uint8)
     box = np.outer(chosen[:100], chosen[100:]).ravel()
     costs = np.where(box, -1.0, 1.0) + 0.005 * noise
     costs[noise == -100.0] = 1.0  # holes, so that not all of the negative costs are there
-    answer = BranchOracle(cells).minimise(costs, budget=Budget(20.0))
+    answer = BranchOracle(cells, heuristic=nothing).minimise(costs, budget=Budget(20.0))
     assert answer.flags.tolist() == chosen.tolist()
     assert answer.value == vertex_cost(chosen, costs, cells)
     assert answer.value - answer.bound < 1e-9 * abs(answer.value)
@@ -153,41 +144,38 @@ def test_more_rows_than_a_word_has_bits(monkeypatch):
 @pytest.mark.parametrize("shape", [(300, 6), (5, 200), (1, 90), (90, 1)])
 def test_a_short_mode_beside_a_long_one(shape):
     cells, costs = full(shape)
-    assert BranchOracle(cells).minimise(costs).value == least_of_matrix(costs, shape)
+    assert BranchOracle(cells).minimise(costs).value == least_cost(costs, shape)
 
 
 def test_three_modes_of_which_two_are_short():
     cells, costs = full((100, 3, 2))
-    three = (np.arange(8)[:, np.newaxis] >> np.arange(3)) & 1
-    two = (np.arange(4)[:, np.newaxis] >> np.arange(2)) & 1
-    sums = np.einsum("ijk,pj,qk->pqi", costs.reshape(100, 3, 2), three, two)
-    assert BranchOracle(cells).minimise(costs).value == np.minimum(sums, 0.0).sum(axis=2).min()
+    assert BranchOracle(cells).minimise(costs).value == least_cost(costs, (100, 3, 2))
 
 
 # --- goals
 
 
-def test_a_goal_for_one_vertex_saves_the_rest_of_the_search(subtrees):
+def test_a_goal_for_one_vertex_saves_the_rest_of_the_search(searched):
     saved = 0
-    for seed in range(6):
-        cells, costs = full((18, 30), seed)
-        least = least_of_matrix(costs, (18, 30))
+    for seed in range(4):
+        cells, costs = full((18, 30), seed=seed)
+        least = least_of((18, 30), seed)
         counts = []
         for goal in (None, Goal(product=0.0, phi=-0.5 * least)):
-            subtrees.clear()
-            answer = BranchOracle(cells, threads=1).minimise(costs, goal=goal)
-            counts.append(len(subtrees))
+            searched.clear()
+            answer = small_oracle(cells).minimise(costs, goal=goal)
+            counts.append(len(searched))
             assert answer.bound <= least
         assert -answer.value > goal.phi
         saved += counts[0] - counts[1]
     assert saved > 0
 
 
-def test_a_goal_out_of_reach_takes_the_whole_search(subtrees):
-    for seed in range(6):
-        cells, costs = full((18, 30), seed)
-        least = least_of_matrix(costs, (18, 30))
-        answer = BranchOracle(cells, threads=1).minimise(costs, goal=Goal(product=least - 10.0))
+def test_a_goal_out_of_reach_takes_the_whole_search(searched):
+    for seed in range(4):
+        cells, costs = full((18, 30), seed=seed)
+        least = least_of((18, 30), seed)
+        answer = small_oracle(cells).minimise(costs, goal=Goal(product=least - 10.0))
         assert answer.value == least
         assert least - 1e-9 <= answer.bound <= least
-    assert len(subtrees) > 5
+    assert len(searched) > 5

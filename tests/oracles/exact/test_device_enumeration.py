@@ -1,8 +1,8 @@
 """Enumeration with a CUDA device, under the simulator unless told otherwise."""
 
+import functools
 import math
 
-import numpy as np
 import pytest
 
 import intensor
@@ -13,31 +13,46 @@ from intensor.oracles.cascade import FreeBoundOracle, find_exact
 from intensor.oracles.exact.enumeration import EnumerationOracle
 from intensor.oracles.trivial import vertex_cost
 from intensor.runtime.budget import Budget
+from zoo import full_tensor
 
 pytest.importorskip("numba_cuda")
 module = pytest.importorskip("intensor.oracles.exact.device_enumeration")
 
 
-def full(shape, seed=0):
-    coords = np.indices(shape).reshape(len(shape), -1).T
-    cells = observe(coords, np.ones(len(coords)), shape=shape)
-    rng = np.random.default_rng([seed, *shape])
-    return cells, rng.integers(-100, 101, cells.n_cells).astype(float)
+full = functools.partial(full_tensor, integers=True)
 
 
-@pytest.mark.parametrize("shape", [(3, 4, 5), (3, 2, 3, 2), (2, 2, 2, 1, 2)])
-def test_the_answer_of_the_host(shape, monkeypatch):
-    monkeypatch.setattr(module, "PIECE", 2)
+slow = pytest.mark.slow
+
+
+class PieceByPiece(module.DeviceEnumerationOracle):
+    """Searches two patterns of the list at a time."""
+
+    def carry_out(self, search):
+        module.filter_and_search(search, piece=2)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (2, 2, 2),
+        pytest.param((3, 4, 5), marks=slow),
+        pytest.param((3, 2, 3, 2), marks=slow),
+        pytest.param((2, 2, 2, 1, 2), marks=slow),
+    ],
+)
+def test_the_answer_of_the_host(shape):
     cells, costs = full(shape)
-    there = module.DeviceEnumerationOracle(cells).minimise(costs)
+    there = PieceByPiece(cells).minimise(costs)
     here = EnumerationOracle(cells).minimise(costs)
     assert (there.value, there.bound) == (here.value, here.bound)
     assert vertex_cost(there.flags, costs, cells) == there.value
     assert there.source == "enumeration"
 
 
+@slow
 def test_a_pool_of_the_best_boxes():
-    cells, costs = full((3, 5, 4), 2)
+    cells, costs = full((3, 5, 4), seed=2)
     least = EnumerationOracle(cells).minimise(costs).value
     goal = Goal(product=0.8 * least + 1e-9, phi=1e-9, pool=20)
     pools = [
@@ -50,7 +65,7 @@ def test_a_pool_of_the_best_boxes():
 
 
 def test_a_spent_budget_leaves_the_free_bound():
-    cells, costs = full((4, 4, 4))
+    cells, costs = full((2, 3, 2))
     answer = module.DeviceEnumerationOracle(cells).minimise(costs, budget=Budget(0.0))
     exact = EnumerationOracle(cells).minimise(costs)
     assert answer.bound <= exact.value <= answer.value
@@ -66,18 +81,15 @@ def test_what_it_can_and_cannot_search():
     assert seconds((30, 30, 10)) == math.inf
 
 
-def test_the_cascade_takes_the_faster_one(monkeypatch):
-    cells, _ = full((3, 3, 3))
-    assert (
-        type(find_exact("enumeration").oracle(cells, device=find_device("cuda")))
-        is EnumerationOracle
-    )
-    monkeypatch.setattr("intensor.oracles.cascade.LEAST_DEVICE_SECONDS", 0.0)
-    monkeypatch.setattr("intensor.oracles.exact.plan.LEAST_DEVICE_SECONDS", 0.0)
-    monkeypatch.setattr("intensor.oracles.exact.plan.SECONDS_PER_DEVICE_ENTRY", 0.0)
-    there = find_exact("enumeration").oracle(cells, device=find_device("cuda"))
-    assert type(there) is module.DeviceEnumerationOracle
-    assert type(find_exact("enumeration").oracle(cells)) is EnumerationOracle
+def test_the_cascade_takes_the_faster_one():
+    small, large = (observe([[0] * 3], [1.0], shape=(n, n, n)) for n in (3, 20))
+    for cells, device, kind in (
+        (small, "cuda", EnumerationOracle),
+        (large, "cpu", EnumerationOracle),
+        (large, "cuda", module.DeviceEnumerationOracle),
+    ):
+        found = find_exact("enumeration").oracle(cells, device=find_device(device), threads=1)
+        assert type(found) is kind
 
 
 def test_a_solve_asks_for_its_device(monkeypatch):

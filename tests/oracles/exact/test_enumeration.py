@@ -1,5 +1,6 @@
-"""Enumeration: pieces that make up the whole, many modes, and what it does not depend on."""
+"""Enumeration: pieces that add up, many modes, and what it does not depend on."""
 
+import functools
 import math
 
 import numpy as np
@@ -11,30 +12,16 @@ from intensor.oracles.exact import enumeration
 from intensor.oracles.exact.enumeration import EnumerationOracle
 from intensor.oracles.trivial import sum_of_negative, vertex_cost
 from intensor.runtime.budget import Budget
+from small_pieces import small_enumeration
+from zoo import full_tensor, least_cost
 
-
-def full(shape, seed=0):
-    """Return all cells of a tensor and whole costs."""
-    coords = np.indices(shape).reshape(len(shape), -1).T
-    cells = observe(coords, np.ones(len(coords)), shape=shape)
-    rng = np.random.default_rng([seed, *shape])
-    return cells, rng.integers(-100, 101, cells.n_cells).astype(float)
-
-
-def least_cost(costs, shape):
-    """Return the least cost by trying all patterns of all modes but the last."""
-    sums = costs.reshape(shape)
-    for length in shape[:-1]:
-        patterns = (np.arange(1 << length)[:, np.newaxis] >> np.arange(length)) & 1
-        sums = np.tensordot(sums, patterns, axes=(0, 1))
-    return float(np.minimum(sums, 0.0).sum(axis=0).min())
+full = functools.partial(full_tensor, integers=True)
 
 
 # --- pieces
 
 
-@pytest.mark.parametrize("rest", [0, 1, 3, 9])
-@pytest.mark.parametrize("high", [0, 1, 3, 9])
+@pytest.mark.parametrize(("rest", "high"), [(0, 0), (0, 3), (1, 1), (3, 9), (9, 1)])
 @pytest.mark.parametrize("entries", [1, 1 << 15, 1 << 23, 1 << 30])
 def test_pieces_cover_every_pattern_once(rest, high, entries):
     pieces = enumeration._pieces(rest, high, entries)
@@ -45,27 +32,24 @@ def test_pieces_cover_every_pattern_once(rest, high, entries):
         assert low < end
         seen[first:last, low:end] += 1
     assert np.all(seen == 1)
-    if entries << (rest + high) < enumeration.PIECE:
+    if entries << (rest + high) < enumeration.PIECE_ENTRIES:
         assert len(pieces) == 1
-    if entries >= enumeration.PIECE:
+    if entries >= enumeration.PIECE_ENTRIES:
         assert len(pieces) == 1 << min(8, max(rest, high))
 
 
 @pytest.mark.parametrize("shape", [(9, 9, 9), (6, 7, 5, 6), (3, 4, 3, 4, 3)])
 @pytest.mark.parametrize("wave", [1, 5])
-def test_pieces_have_the_answer_of_the_whole(shape, wave, monkeypatch):
+def test_pieces_have_the_answer_of_one_piece(shape, wave):
     cells, costs = full(shape)
-    whole = EnumerationOracle(cells).minimise(costs)
-    assert whole.value == least_cost(costs, shape)
-    cutoff = 0.8 * whole.value
-    goal = Goal(product=cutoff + 1e-9, phi=1e-9, pool=20)
-    pool = EnumerationOracle(cells).minimise(costs, goal=goal).pool
-    monkeypatch.setattr(enumeration, "PIECE", 1)
-    monkeypatch.setattr(enumeration, "WAVE", wave)
-    pieces = EnumerationOracle(cells).minimise(costs)
-    assert (pieces.value, pieces.bound) == (whole.value, whole.bound)
-    parts = EnumerationOracle(cells).minimise(costs, goal=goal).pool
-    costs_of = [[vertex_cost(flags, costs, cells) for flags in found] for found in (pool, parts)]
+    small = small_enumeration(piece_entries=1, wave=wave)
+    oracles = [EnumerationOracle(cells), small(cells)]
+    together, pieces = (oracle.minimise(costs) for oracle in oracles)
+    assert together.value == least_cost(costs, shape)
+    assert (pieces.value, pieces.bound) == (together.value, together.bound)
+    goal = Goal(product=0.8 * together.value + 1e-9, phi=1e-9, pool=20)
+    pools = [oracle.minimise(costs, goal=goal).pool for oracle in oracles]
+    costs_of = [[vertex_cost(flags, costs, cells) for flags in found] for found in pools]
     assert costs_of[0] == costs_of[1]
     assert len(costs_of[0]) > 1
 
@@ -78,13 +62,10 @@ def test_pieces_have_the_answer_of_the_whole(shape, wave, monkeypatch):
     [(1,), (9,), (1, 7), (7, 1), (30, 4), (4, 30), (1, 3, 1), (2, 20, 5), (5, 5, 5, 3),
      (2, 3, 2, 3, 2), (2, 2, 2, 2, 2, 2)],
 )  # fmt: skip
-@pytest.mark.parametrize("seed", range(3))
-def test_any_number_of_modes_in_any_order(shape, seed):
-    cells, costs = full(shape, seed)
+def test_any_number_of_modes_in_any_order(shape):
+    cells, costs = full(shape)
     answer = EnumerationOracle(cells).minimise(costs)
-    order = sorted(range(len(shape)), key=lambda mode: shape[mode])
-    dense = costs.reshape(shape).transpose(order)
-    assert answer.value == least_cost(dense, dense.shape)
+    assert answer.value == least_cost(costs, shape)
     assert answer.value == vertex_cost(answer.flags, costs, cells)
     assert answer.value - 1e-9 <= answer.bound <= answer.value
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intensor.oracles.exact.fixed_point import ROOM, to_integers, unit_of
-from intensor.oracles.exact.plan import MOST_CELLS
+from intensor.oracles.exact.fixed_point import COST_BITS, to_integers, unit_of
+from intensor.oracles.exact.plan import MAX_CELLS
 
 KINDS = [np.int32, np.int64]
 TINY, SUBNORMAL = 2.0**-1022, 2.0**-1074
@@ -41,17 +41,17 @@ def power(exponent):
 
 
 def check_numbers(costs, kind):
-    """Assert that the integers are the costs rounded down, use their room and keep to it."""
+    """Assert that the integers are the costs rounded down, use the digits they have and no more."""
     fixed = to_integers(np.array(costs), kind)
     scale = power(fixed.exponent)
     assert fixed.numbers.dtype == kind
     for cost, number in zip(costs, fixed.numbers.tolist(), strict=True):
         assert number <= Fraction(cost) * scale < number + 1
-    room = ROOM[np.dtype(kind)]
+    digits = COST_BITS[np.dtype(kind)]
     total = sum(abs(Fraction(cost)) for cost in costs) * scale
-    assert 2 ** (room - 1) <= total * (1 + Fraction(2) ** -50)
-    assert total <= 2**room
-    assert sum(map(abs, fixed.numbers.tolist())) <= 2**room + len(costs)
+    assert 2 ** (digits - 1) <= total * (1 + Fraction(2) ** -50)
+    assert total <= 2**digits
+    assert sum(map(abs, fixed.numbers.tolist())) <= 2**digits + len(costs)
     return fixed
 
 
@@ -76,8 +76,16 @@ def check_down(fixed, cost):
 @pytest.mark.parametrize("costs", ADVERSARIAL)
 def test_costs_of_all_sizes_are_rounded_down(costs, kind):
     fixed = check_numbers(costs, kind)
-    room = ROOM[np.dtype(kind)]
-    for number in (0, 1, 3, 2 ** (room - 1) + 1, 2**room - 1, 2 ** (room + 1) + 3, 2 ** (room + 2)):
+    digits = COST_BITS[np.dtype(kind)]
+    for number in (
+        0,
+        1,
+        3,
+        2 ** (digits - 1) + 1,
+        2**digits - 1,
+        2 ** (digits + 1) + 3,
+        2 ** (digits + 2),
+    ):
         check_value(fixed, number)
         check_value(fixed, -number)
 
@@ -89,7 +97,7 @@ def test_any_costs_are_rounded_down(costs, kind):
 
 @given(lists, kinds, st.data())
 def test_any_integer_has_its_value_rounded_down(costs, kind, data):
-    largest = 4 << ROOM[np.dtype(kind)]
+    largest = 4 << COST_BITS[np.dtype(kind)]
     check_value(to_integers(np.array(costs), kind), data.draw(st.integers(-largest, largest)))
 
 
@@ -115,9 +123,9 @@ def test_the_unit_is_what_one_stands_for(costs, kind):
     assert Fraction(unit) == power(-fixed.exponent) or (unit == 0.0 and fixed.exponent > 1074)
 
 
-def test_there_is_room_for_four_times_the_sum_and_a_unit_for_every_cell():
-    for kind, room in ROOM.items():
-        assert 4 * (2**room + MOST_CELLS) <= np.iinfo(kind).max
+def test_there_are_bits_for_four_times_the_sum_and_a_unit_for_every_cell():
+    for kind, digits in COST_BITS.items():
+        assert 4 * (2**digits + MAX_CELLS) <= np.iinfo(kind).max
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -126,7 +134,7 @@ def test_what_is_beyond_all_costs_stays_within_the_types(kind):
     assert fixed.value(-(2**62)) <= -4e300
     assert 4e300 <= fixed.value(2**62) < math.inf
     for number in (fixed.down(-1e308), to_integers(np.array([-1e-300, 1e-310]), kind).down(-1e300)):
-        assert -(2**62) < number < -4 * 2 ** ROOM[np.dtype(kind)]
+        assert -(2**62) < number < -4 * 2 ** COST_BITS[np.dtype(kind)]
 
 
 def test_sums_of_integers_are_below_sums_of_costs_by_at_most_a_unit_each():

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from intensor.oracles.exact.plan import MOST_ENTRIES, plan_branching, plan_enumeration
+from intensor.oracles.exact.plan import MAX_ENTRIES, plan_branching, plan_enumeration
 
 PLANS = [plan_enumeration, plan_branching]
 LENGTHS = [
@@ -31,9 +31,9 @@ def test_blocks_cover_the_rows_in_order_and_are_alike(plan, lengths):
 def test_what_is_not_searched_is_counted_through(lengths):
     for plan in PLANS:
         made = plan(lengths)
-        assert made.bits + made.patterns == sum(lengths[2:])
-    assert plan_enumeration(lengths).bits == 0
-    assert plan_branching(lengths).patterns == sum(lengths[3:])
+        assert made.open_slabs + made.pattern_bits == sum(lengths[2:])
+    assert plan_enumeration(lengths).open_slabs == 0
+    assert plan_branching(lengths).pattern_bits == sum(lengths[3:])
 
 
 @pytest.mark.parametrize("plan", PLANS)
@@ -45,7 +45,7 @@ def test_what_can_be_done_fits_into_memory(plan):
         if math.isfinite(made.seconds):
             possible += 1
             outer = lengths[2] if len(lengths) > 2 else 0
-            assert made.entries * (outer + 1) <= MOST_ENTRIES
+            assert made.entries * (outer + 1) <= MAX_ENTRIES
     assert possible > 10
 
 

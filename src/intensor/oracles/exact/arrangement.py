@@ -1,7 +1,7 @@
 """Which mode plays which part in an exact search, and the way back from its answer to flags.
 
-The longest mode gives the columns, which are read off the signs of their sums; the next one the
-rows, which are cut into blocks; the third the slabs (``outer``); any others are counted
+The longest mode gives the columns, which are read off the signs of their sums; the next one gives
+the rows, which are cut into blocks; the third gives the slabs; any others are counted
 through (``rest``). Indices without a negative cost are left out: having one on never pays.
 """
 
@@ -16,7 +16,7 @@ from intensor.data.observations import Observations
 from intensor.problem.vertex import mode_offsets
 from intensor.runtime.threads import one_blas_thread
 
-__all__ = ["Arrangement", "arrange", "spread_rows", "weights_of"]
+__all__ = ["Arrangement", "arrange", "distribute_rows", "weights_of", "with_ground"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -26,39 +26,39 @@ class Arrangement:
     Attributes
     ----------
     kept
-        For each part (columns, rows, outer, rest...) the positions in a vertex's flags of the
+        For each part (columns, rows, slabs, rest...) the positions in a vertex's flags of the
         indices that were kept, in the order of the search.
-    places
-        For each part, (u,) where each cell's index is in ``kept``; minus one if it was left out.
+    positions
+        For each part, (u,) position of each cell's index in ``kept``; minus one if it was left out.
     n_flags
         Length of a vertex.
     """
 
     kept: tuple[IndexArray, ...]
-    places: tuple[IndexArray, ...]
+    positions: tuple[IndexArray, ...]
     n_flags: int
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """How many indices each part has: columns, rows, outer, rest..."""
+        """Number of indices of each part: columns, rows, slabs, rest..."""
         return tuple(max(1, part.size) for part in self.kept)
 
     def dense(self, numbers: AnyArray) -> AnyArray:
-        """Return the costs as a tensor (rest..., outer, rows, columns), zero where unobserved."""
-        inside = np.all([places >= 0 for places in self.places], axis=0)
+        """Return the costs as a tensor (rest..., slabs, rows, columns), zero where unobserved."""
+        inside = np.all([positions >= 0 for positions in self.positions], axis=0)
         tensor = np.zeros(self.lengths[::-1], dtype=numbers.dtype)
-        tensor[tuple(places[inside] for places in self.places[::-1])] = numbers[inside]
+        tensor[tuple(positions[inside] for positions in self.positions[::-1])] = numbers[inside]
         return tensor
 
     def ordered(self, part: int, order: IndexArray) -> Arrangement:
-        """Return the same with the indices of a part in another order."""
+        """Return this arrangement with the indices of a part in another order."""
         where = np.empty(order.size + 1, dtype=np.int64)
         where[order] = np.arange(order.size)
-        where[-1] = -1  # of the cells that were left out
-        kept, places = list(self.kept), list(self.places)
+        where[-1] = -1  # for cells that were left out
+        kept, positions = list(self.kept), list(self.positions)
         kept[part] = self.kept[part][order]
-        places[part] = where[self.places[part]]
-        return Arrangement(kept=tuple(kept), places=tuple(places), n_flags=self.n_flags)
+        positions[part] = where[self.positions[part]]
+        return Arrangement(kept=tuple(kept), positions=tuple(positions), n_flags=self.n_flags)
 
     def flags(self, chosen: list[AnyArray]) -> FlagArray:
         """Return the vertex with the chosen indices (0 or 1 for each of every part) on."""
@@ -88,31 +88,31 @@ def arrange(observations: Observations, costs: FloatArray) -> Arrangement:
         parts.append((np.empty(0, dtype=np.int64), np.zeros(costs.size, dtype=np.int64)))
     return Arrangement(
         kept=tuple(part[0] for part in parts),
-        places=tuple(part[1] for part in parts),
+        positions=tuple(part[1] for part in parts),
         n_flags=int(offsets[-1]),
     )
 
 
 def weights_of(arrangement: Arrangement, part: int, costs: FloatArray) -> FloatArray:
     """Return the sum of absolute costs of each index of a part."""
-    places = arrangement.places[part]
-    inside = places >= 0
+    positions = arrangement.positions[part]
+    inside = positions >= 0
     length = arrangement.lengths[part]
     weights: FloatArray = np.bincount(
-        places[inside], np.abs(costs[inside]), minlength=length
+        positions[inside], np.abs(costs[inside]), minlength=length
     ).astype(np.float64)
     return weights
 
 
-def spread_rows(arrangement: Arrangement, costs: FloatArray, blocks: int) -> IndexArray:
-    """Return an order of the rows in which blocks of neighbours are alike as blocks.
+def distribute_rows(arrangement: Arrangement, costs: FloatArray, blocks: int) -> IndexArray:
+    """Return an order of the rows that makes the blocks of neighbouring rows resemble each other.
 
     Rows are ranked by their weight in the leading singular vector and dealt out to the blocks
-    in turn. Blocks that look like each other agree on the columns sooner than blocks that
+    in turn. Blocks that resemble each other agree on the columns sooner than blocks that
     each hold rows of one kind.
     """
     n_columns, n_rows = arrangement.lengths[:2]
-    columns, rows = arrangement.places[:2]
+    columns, rows = arrangement.positions[:2]
     inside = (columns >= 0) & (rows >= 0)
     cells = rows[inside] * n_columns + columns[inside]
     shares = costs[inside] / np.abs(costs).max()
@@ -122,3 +122,9 @@ def spread_rows(arrangement: Arrangement, costs: FloatArray, blocks: int) -> Ind
     rank = np.empty(n_rows, dtype=np.int64)
     rank[np.argsort(leading, kind="stable")] = np.arange(n_rows)
     return np.argsort(rank % blocks, kind="stable")
+
+
+def with_ground(costs: AnyArray, axis: int) -> AnyArray:
+    """Return costs with a slab of zeros in front along an axis: the one that is always on."""
+    ground = np.zeros_like(np.take(costs, [0], axis=axis))
+    return np.concatenate((ground, costs), axis=axis)

@@ -1,32 +1,36 @@
 """Exact minimum by branch and bound, for tensors with more rows than can be enumerated.
 
-Slabs are decided first, then columns, each time with the bound of ``kernels.decomposition``. The
+Slabs are decided first, then columns, each time with the bound of ``blocks``. The
 tree is opened breadth first until there are enough subtrees for all threads; these are then
-searched depth first. Stopped early, the open nodes still give a bound.
+searched depth first. A search that is stopped early has a bound from its open nodes.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from intensor._arrays import AnyArray
-from intensor.oracles.exact.decomposed import NOWHERE, DecomposedOracle, Found, Hunt
-from intensor.oracles.exact.decomposition import fill_tables
+from intensor._arrays import FlagArray
+from intensor.oracles.exact.arrangement import with_ground
 from intensor.oracles.exact.enumeration import count_through
-from intensor.oracles.exact.patterns import bits_of, with_ground
+from intensor.oracles.exact.nodes import Node, bound_of, root_node, stack_slabs
+from intensor.oracles.exact.oracle import DecomposedOracle
 from intensor.oracles.exact.plan import Plan, plan_branching
-from intensor.oracles.exact.search import bound_of, empty_pool, expand, root_node, search
+from intensor.oracles.exact.pool import BoxPool, empty_pool, flags_of_number, found_boxes
+from intensor.oracles.exact.search import NOWHERE, ExactSearch
+from intensor.oracles.exact.tree import expand, search_tree
 
-__all__ = ["BranchOracle"]
+__all__ = ["BranchOracle", "TreeSearch"]
 
 SUBTREES = 32
-"""Open nodes at which the search goes on subtree by subtree."""
+"""Number of open nodes at which the search goes on subtree by subtree."""
 WAVE = 8
-"""Subtrees between two updates of the cutoff. Not the number of threads: that must not matter."""
-POOL = 32
-"""Boxes that a subtree remembers."""
+"""Number of subtrees between two updates of the cutoff. It does not depend on the number of
+threads, so that the answer does not either."""
+SUBTREE_POOL = 32
+"""Number of boxes that a subtree remembers."""
 
 
 class BranchOracle(DecomposedOracle):
@@ -40,117 +44,89 @@ class BranchOracle(DecomposedOracle):
 
     @property
     def _open_tables(self) -> int:
-        """A node has a table of its own."""
+        """Every open node has a table of its own."""
         return SUBTREES + self._threads
 
-    def search(self, hunt: Hunt) -> None:
+    def carry_out(self, search: ExactSearch) -> None:
         """Search one tree, or with more than three modes one for each pattern of the others."""
-        if hunt.costs.ndim > 3:
-            count_through(hunt)
+        if search.costs.ndim > 3:
+            count_through(search)
         else:
-            _Tree(hunt).search()
+            TreeSearch(search).run()
 
 
-class _Tree:
-    """The search of two or three modes."""
+class TreeSearch:
+    """The tree search of two or three modes.
 
-    def __init__(self, hunt: Hunt) -> None:
-        self._hunt = hunt
-        self._counts = np.zeros(2, dtype=np.int64)
-        costs = hunt.costs
-        self._slabs = costs[np.newaxis] if costs.ndim == 2 else with_ground(costs, axis=0)
-        n_columns = costs.shape[-1]
-        n_tables, n_choices = self._slabs.shape[0] - 1, hunt.plan.entries // n_columns
-        self._tables = np.empty((n_tables, n_columns, n_choices), dtype=costs.dtype)
-        for slab, table in zip(self._slabs[1:], self._tables, strict=True):
-            fill_tables(slab, hunt.plan.firsts, table)
+    Parameters
+    ----------
+    search
+        What is looked for.
+    subtrees
+        Number of open nodes at which the search goes on subtree by subtree.
+    wave
+        Number of subtrees between two updates of the cutoff.
+    """
 
-    def search(self) -> None:
+    def __init__(self, search: ExactSearch, *, subtrees: int = SUBTREES, wave: int = WAVE) -> None:
+        self._search = search
+        self._subtrees = subtrees
+        self._wave = wave
+        costs = search.costs
+        stacked = costs[np.newaxis] if costs.ndim == 2 else with_ground(costs, axis=0)
+        self._slabs = stack_slabs(stacked, search.plan.firsts)
+
+    def run(self) -> None:
         """Open the tree, then search its subtrees, the most promising first."""
-        hunt = self._hunt
-        nodes = sorted(self._subtrees(), key=bound_of)
+        search = self._search
+        nodes: list[Any] = sorted(self.open_nodes(), key=bound_of)
         bounds = [int(bound_of(node)) for node in nodes]
-        for start in range(0, len(nodes), WAVE):
+        for start in range(0, len(nodes), self._wave):
             lowest = min(bounds)  # NOWHERE for subtrees that were searched to their end
-            if hunt.stop[0] or hunt.good_enough(self._best, min(lowest, self._best)):
-                hunt.lowest = lowest
+            if search.stop[0] or search.good_enough(search.best, min(lowest, search.best)):
+                search.lowest = lowest
                 return
-            wave = slice(start, start + WAVE)
-            bounds[wave] = self._search_subtrees(nodes[wave])
-            hunt.report(min(1.0, (start + WAVE) / len(nodes)))
+            wave = slice(start, start + self._wave)
+            bounds[wave] = self.search_subtrees(nodes[wave])
+            search.report(min(1.0, (start + self._wave) / len(nodes)))
             nodes[wave] = [None] * len(bounds[wave])  # they are large
-        if hunt.stop[0]:
-            hunt.lowest = min(bounds, default=NOWHERE)
+        if search.stop[0]:
+            search.lowest = min(bounds, default=NOWHERE)
 
-    @property
-    def _best(self) -> int:
-        """What a box must beat: the target or the best one found."""
-        found = self._hunt.found
-        return min(self._hunt.target, found[0].cost) if found else self._hunt.target
-
-    def _subtrees(self) -> list[Any]:
-        """Open nodes breadth first until there are enough."""
-        hunt = self._hunt
-        nodes = [root_node(self._slabs, self._tables, hunt.plan.firsts, hunt.plan.bits)]
-        while nodes and len(nodes) < SUBTREES and not hunt.budget.spent:
+    def open_nodes(self) -> list[Node]:
+        """Open nodes breadth first until there are enough; return them."""
+        search = self._search
+        nodes = [root_node(self._slabs, search.plan.firsts, search.plan.open_slabs)]
+        while nodes and len(nodes) < self._subtrees and not search.budget.spent:
             pool = self._pool()
-            count, *children = expand(
-                nodes.pop(0),
-                self._slabs,
-                self._tables,
-                0,
-                np.int64(self._best),
-                pool,
-                self._counts,
-            )
-            nodes += children[:count]
+            children = expand(nodes.pop(0), self._slabs, 0, pool)
+            nodes += [children.first, children.second][: children.n_alive]
             self._keep(pool)
-        if hunt.budget.spent:
-            hunt.stop[0] = 1
+        search.check_budget()
         return nodes
 
-    def _search_subtrees(self, nodes: list[Any]) -> list[int]:
-        """Search some subtrees to their end; return what bound each of them was left with."""
-        hunt = self._hunt
+    def search_subtrees(self, nodes: list[Node]) -> list[int]:
+        """Search some subtrees to their end; return the bound that each of them was left with."""
+        search = self._search
         pools = [self._pool() for _ in nodes]
-        bounds = [0] * len(nodes)
-        best = np.int64(self._best)
-
-        def work(piece: int) -> None:
-            bounds[piece] = search(
-                nodes[piece],
-                self._slabs,
-                self._tables,
-                0,
-                best,
-                False,
-                pools[piece],
-                hunt.stop,
-                np.zeros(2, dtype=np.int64),
-            )
-
-        hunt.run(work, len(nodes))
+        bounds = search.run(
+            [
+                partial(search_tree, node, self._slabs, 0, pool, search.stop)
+                for node, pool in zip(nodes, pools, strict=True)
+            ]
+        )
         for pool in pools:
             self._keep(pool)
         return bounds
 
-    def _pool(self) -> tuple[AnyArray, ...]:
-        _, n_rows, n_columns = self._slabs.shape
-        return empty_pool(POOL, (n_rows + 63) // 64, n_columns)
+    def _pool(self) -> BoxPool:
+        shape = self._search.costs.shape[-2:]
+        return empty_pool(SUBTREE_POOL, *shape, target=self._search.best)
 
-    def _keep(self, pool: tuple[AnyArray, ...]) -> None:
-        values, _, outers, rows, columns, (count, _) = pool
-        n_outer, n_rows, _ = self._slabs.shape
-        self._hunt.keep(
-            [
-                Found(
-                    int(values[slot]),
-                    [
-                        columns[slot],
-                        bits_of(rows[slot], n_rows),
-                        bits_of(outers[slot : slot + 1], n_outer - 1),
-                    ][: self._hunt.costs.ndim],
-                )
-                for slot in range(count)
-            ]
-        )
+    def _keep(self, pool: BoxPool) -> None:
+        n_slabs, n_rows, _ = self._slabs.costs.shape
+
+        def outer_flags(rest: int, slabs_on: int) -> list[FlagArray]:
+            return flags_of_number(slabs_on, n_slabs - 1)[: self._search.costs.ndim - 2]
+
+        self._search.keep(found_boxes(pool, n_rows, outer_flags))

@@ -1,7 +1,7 @@
-"""Costs as integers, rounded down, so that sums are exact and what they prove is proven.
+"""Costs as integers, rounded down: their sums are exact, and bounds on them are proven.
 
-A box whose integer cost is c costs at least ``c / scale``: every cost was rounded down. It costs at
-most one unit more per cell. The scale is a power of two, so scaling itself rounds nothing.
+A box whose integer cost is c costs at least ``c / scale``, because every cost was rounded down. It
+costs at most one unit more per cell. The scale is a power of two, so scaling rounds nothing.
 """
 
 from __future__ import annotations
@@ -16,32 +16,30 @@ from intensor._arrays import AnyArray, FloatArray
 
 __all__ = ["FixedPoint", "to_integers", "unit_of"]
 
-ROOM = {np.dtype(np.int32): 28, np.dtype(np.int64): 54}
-"""Binary digits that the sum of all absolute costs may take: the kernels need 4 times as much for
-one block of rows, and 64 bits for the sum of all blocks."""
-
-
+COST_BITS = {np.dtype(np.int32): 28, np.dtype(np.int64): 54}
+"""Most binary digits of the sum of all absolute costs, by type. The kernels need 4 times that sum
+for one block of rows, and 64 bits for the sum of all blocks."""
 LIMIT = 1 << 61
-"""No sum of costs comes near it."""
+"""A number far above any sum of costs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FixedPoint:
-    """Integer costs and where their point is.
+    """Integer costs and the position of their binary point.
 
     Attributes
     ----------
     numbers
         (u,) the costs times ``2**exponent``, rounded down.
     exponent
-        Digits behind the binary point; negative for huge costs.
+        Number of digits behind the binary point; negative for huge costs.
     """
 
     numbers: AnyArray
     exponent: int
 
     def down(self, cost: float) -> int:
-        """Return the largest integer that stands for at most ``cost``, in the range of a kernel."""
+        """Return the largest integer whose value is at most ``cost``, within the kernels' range."""
         try:
             number = math.floor(math.ldexp(cost, self.exponent))
         except OverflowError:
@@ -51,7 +49,7 @@ class FixedPoint:
         return max(-LIMIT, min(number, LIMIT))
 
     def value(self, number: int) -> float:
-        """Return what an integer stands for, rounded down."""
+        """Return the cost that an integer stands for, rounded down."""
         try:
             scaled = math.ldexp(float(number), -self.exponent)
         except OverflowError:
@@ -63,16 +61,16 @@ class FixedPoint:
 def _exponent(costs: FloatArray, kind: DTypeLike) -> int:
     _, size = math.frexp(float(np.abs(costs).max()))
     total = math.fsum(np.abs(np.ldexp(costs, -size)).tolist())
-    return ROOM[np.dtype(kind)] - math.frexp(total)[1] - size
+    return COST_BITS[np.dtype(kind)] - math.frexp(total)[1] - size
 
 
 def unit_of(costs: FloatArray, kind: DTypeLike) -> float:
-    """Return what one unit stands for: each cost is rounded down by less than that."""
+    """Return the cost of one unit; each cost is rounded down by less than that."""
     return math.ldexp(1.0, -_exponent(costs, kind))
 
 
 def to_integers(costs: FloatArray, kind: DTypeLike) -> FixedPoint:
-    """Return costs, not all zero, as integers of a type.
+    """Return costs, of which not all are zero, as integers of a type.
 
     Examples
     --------

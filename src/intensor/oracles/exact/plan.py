@@ -2,7 +2,7 @@
 
 An enumeration takes about the same time whatever the costs are. A tree does not: its size was
 fitted to residuals of pictures, and residuals that are mostly noise can make it a thousand times
-larger. The times are those of one core; they are meant to tell a second from an hour.
+larger. Times are for one core and rough: they tell a second from an hour.
 """
 
 from __future__ import annotations
@@ -16,62 +16,76 @@ from intensor._arrays import IndexArray
 
 __all__ = [
     "LEAST_DEVICE_SECONDS",
-    "MOST_ENTRIES",
+    "LONG_BLOCK",
+    "MAX_CELLS",
+    "MAX_ENTRIES",
+    "SHORT_BLOCK",
+    "UNCUT_ENTRIES",
     "Plan",
     "plan_branching",
     "plan_enumeration",
     "plan_on_device",
 ]
 
-MOST_ENTRIES, MOST_NODE_ENTRIES = 1 << 26, 1 << 22
-"""Of all tables together, half a gigabyte at most; and of one node of a tree, of which many are
-open at a time."""
-MOST_CELLS = 1 << 26
-"""Of the dense tensor of costs."""
-FEW = 1 << 24
-"""Table entries of a whole enumeration below which the rows need not be cut."""
+MAX_ENTRIES = 1 << 26
+"""Most entries of all tables together, half a gigabyte."""
+MAX_NODE_ENTRIES = 1 << 22
+"""Most table entries of one node of a tree, of which many are open at a time."""
+MAX_CELLS = 1 << 26
+"""Most cells of the dense tensor of costs."""
+MAX_PATTERN_BITS = 62
+"""Most binary digits of a pattern: patterns are signed 64-bit integers."""
+UNCUT_ENTRIES = 1 << 24
+"""Most table entries of an enumeration, all patterns together, whose rows are not cut."""
+LONGEST_UNCUT = 16
+"""Most rows that are not cut."""
 SHORT_BLOCK, LONG_BLOCK = 8, 14
-"""Rows per block at most, when the patterns to go through are many, and when they are few."""
+"""Most rows of a block, where many patterns are gone through and where few are."""
 SECONDS_PER_ENTRY = 0.4e-9
-"""Of an enumeration, everything included."""
-SECONDS_PER_DEVICE_ENTRY, MANY_BLOCKS = 0.01e-9, 3
-"""Of an enumeration on a CUDA device, measured on an H200: three times as much where three blocks
-leave many combinations to be tried."""
+"""Seconds that an enumeration takes per table entry, everything included."""
+SECONDS_PER_DEVICE_ENTRY = 0.01e-9
+"""Seconds that an enumeration on a CUDA device takes per table entry, measured on an H200."""
+MANY_BLOCKS, MANY_BLOCKS_FACTOR = 3, 3.0
+"""With three blocks or more a device takes three times as long: more combinations are tried."""
 LEAST_DEVICE_SECONDS = 0.5
-"""Since the device's kernel is compiled for some seconds in every process."""
+"""Seconds added to the estimate because the device's kernel is compiled once per process."""
 SHARED_BYTES = 48 << 10
-"""Memory that the threads of a block have in common on any CUDA device."""
+"""Bytes of shared memory that a block of threads has on any CUDA device."""
 LEAST_SECONDS = 1e-3
+"""Seconds added to every estimate on the host."""
 SECONDS_PER_CALL = 2e-4
-"""Of the kernel, which is called once for each pattern of the modes beyond the fourth."""
-START, PER_ROW, PER_SLAB = 3.3, 0.19, 0.9
-"""Powers of two by which a tree grows: for being one, with each row, and with each slab."""
-EASY_ROWS, SHORT_PER_ROW = 24, 0.5
-"""Rows up to which short blocks rule out nearly every pattern at once, and what each row more
-costs an enumeration beyond what it costs a tree."""
+"""Seconds of one call of the kernel: one for each pattern of the modes beyond the fourth."""
+TREE_BITS, TREE_BITS_PER_ROW, TREE_BITS_PER_SLAB = 3.3, 0.19, 0.9
+"""Binary logarithm of the size of a tree, in full tables: a constant, and growth per row and
+slab."""
+EASY_ROWS, EXTRA_BITS_PER_ROW = 24, 0.5
+"""Beyond EASY_ROWS rows, short blocks no longer rule out nearly every pattern at once, and each row
+makes the trees of an enumeration larger by EXTRA_BITS_PER_ROW powers of two than other trees."""
+MAX_TREE_BITS = 500.0
+"""Limit on the logarithm of a tree's size, so that estimates do not overflow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plan:
-    """What will be done.
+    """How a search goes about its tensor.
 
     Attributes
     ----------
     firsts
-        (blocks + 1,) the first row of every block, and the end.
-    bits
-        Slabs that are left to the search; those beyond are counted through.
-    patterns
-        Binary digits of the number of patterns to count through.
+        (blocks + 1,) the first row of every block, and the number of rows.
+    open_slabs
+        Number of slabs that are left to the search tree; the others are counted through.
+    pattern_bits
+        Binary logarithm of the number of patterns to count through.
     entries
-        Table entries per pattern.
+        Number of table entries per pattern.
     seconds
-        Expected time on one thread; infinite when it cannot be done.
+        Expected time on one thread; infinite when the search is impossible.
     """
 
     firsts: IndexArray
-    bits: int
-    patterns: int
+    open_slabs: int
+    pattern_bits: int
     entries: int
     seconds: float
 
@@ -91,68 +105,83 @@ def _choices(firsts: IndexArray) -> int:
     return int((1 << np.diff(firsts)).sum())
 
 
-def _fitting_blocks(lengths: tuple[int, ...], longest: int, most: int) -> IndexArray:
-    """Return blocks of at most so many rows, fewer if their tables would be too large."""
+def _fitting_blocks(lengths: tuple[int, ...], longest: int, max_entries: int) -> IndexArray:
+    """Return blocks of at most ``longest`` rows, shorter ones if their tables were too large."""
     columns, rows, *others = lengths
-    slabs = 1 + (others[0] if others else 0)
+    n_slabs = 1 + (others[0] if others else 0)
     firsts = _blocks(rows, longest)
     while longest > 1 and (
-        columns * _choices(firsts) > most or slabs * columns * _choices(firsts) > MOST_ENTRIES
+        columns * _choices(firsts) > max_entries
+        or n_slabs * columns * _choices(firsts) > MAX_ENTRIES
     ):
         longest -= 1
         firsts = _blocks(rows, longest)
     return firsts
 
 
-def _possible(lengths: tuple[int, ...], entries: int, most: int) -> bool:
-    slabs = 1 + (lengths[2] if len(lengths) > 2 else 0)
+def _possible(lengths: tuple[int, ...], entries: int, max_entries: int, bits: int) -> bool:
+    """Say whether a search fits into memory and its patterns into 64 bits."""
+    n_slabs = 1 + (lengths[2] if len(lengths) > 2 else 0)
     return (
-        math.prod(lengths) <= MOST_CELLS
-        and entries <= most
-        and entries * slabs <= MOST_ENTRIES
-        and all(length <= 62 for length in lengths[2:])
+        bits <= MAX_PATTERN_BITS
+        and math.prod(lengths) <= MAX_CELLS
+        and entries <= max_entries
+        and entries * n_slabs <= MAX_ENTRIES
+        and all(length <= MAX_PATTERN_BITS for length in lengths[2:])
     )
 
 
 def _impossible(lengths: tuple[int, ...]) -> Plan:
-    """Return the plan for a tensor that is too large to be laid out: blocks are not thought of."""
+    """Return the plan for a tensor too large to be laid out, without a look at its blocks."""
     firsts = np.array([0, lengths[1]])
-    return Plan(firsts=firsts, bits=0, patterns=0, entries=0, seconds=math.inf)
+    return Plan(firsts=firsts, open_slabs=0, pattern_bits=0, entries=0, seconds=math.inf)
 
 
-def _calls(lengths: tuple[int, ...]) -> float:
-    return math.ldexp(SECONDS_PER_CALL, sum(lengths[4:]))
+def _host_seconds(lengths: tuple[int, ...], entries: int, bits: int, tree_bits: float) -> float:
+    """Return the seconds of a search with a tree of this size under each of 2^bits patterns."""
+    work = entries * SECONDS_PER_ENTRY * 2.0 ** min(tree_bits, MAX_TREE_BITS)
+    calls = math.ldexp(SECONDS_PER_CALL, sum(lengths[4:]))
+    return LEAST_SECONDS + math.ldexp(work, bits) + calls
 
 
-def plan_enumeration(lengths: tuple[int, ...]) -> Plan:
+def plan_enumeration(
+    lengths: tuple[int, ...],
+    *,
+    longest_block: int = SHORT_BLOCK,
+    uncut_entries: int = UNCUT_ENTRIES,
+) -> Plan:
     """Plan to count through all patterns of all modes but two.
 
     Parameters
     ----------
     lengths
-        Indices of the columns, the rows, the slabs, and the other modes.
+        Numbers of columns, of rows, of slabs, and of indices of the other modes.
+    longest_block
+        Most rows of a block.
+    uncut_entries
+        Most table entries, all patterns together, for which the rows are not cut.
 
     Examples
     --------
     >>> plan = plan_enumeration((20, 20, 20))
-    >>> plan.firsts.tolist(), plan.patterns, 1 < plan.seconds < 50
+    >>> plan.firsts.tolist(), plan.pattern_bits, 1 < plan.seconds < 50
     ([0, 7, 14, 20], 20, True)
     """
-    if math.prod(lengths) > MOST_CELLS:
+    if math.prod(lengths) > MAX_CELLS:
         return _impossible(lengths)
     columns, rows = lengths[:2]
-    patterns = sum(lengths[2:])
-    whole = rows <= 16 and patterns + rows < 60 and columns << (rows + patterns) <= FEW
-    firsts = _fitting_blocks(lengths, rows if whole else SHORT_BLOCK, MOST_ENTRIES)
+    bits = sum(lengths[2:])
+    uncut = rows <= LONGEST_UNCUT and bits + rows < 60 and columns << (rows + bits) <= uncut_entries
+    firsts = _fitting_blocks(lengths, rows if uncut else longest_block, MAX_ENTRIES)
     entries = columns * _choices(firsts)
     seconds = math.inf
-    if patterns <= 62 and _possible(lengths, entries, MOST_ENTRIES):
-        tree = 0.0
+    if _possible(lengths, entries, MAX_ENTRIES, bits):
+        tree_bits = 0.0
         if rows > EASY_ROWS:
-            tree = START + PER_ROW * rows + SHORT_PER_ROW * (rows - EASY_ROWS)
-        work = entries * SECONDS_PER_ENTRY * 2.0 ** min(tree, 500.0)
-        seconds = LEAST_SECONDS + math.ldexp(work, patterns) + _calls(lengths)
-    return Plan(firsts=firsts, bits=0, patterns=patterns, entries=entries, seconds=seconds)
+            extra = EXTRA_BITS_PER_ROW * (rows - EASY_ROWS)
+            tree_bits = TREE_BITS + TREE_BITS_PER_ROW * rows + extra
+        seconds = _host_seconds(lengths, entries, bits, tree_bits)
+    return Plan(firsts=firsts, open_slabs=0, pattern_bits=bits, entries=entries, seconds=seconds)
 
 
 def plan_on_device(lengths: tuple[int, ...]) -> Plan:
@@ -160,54 +189,66 @@ def plan_on_device(lengths: tuple[int, ...]) -> Plan:
 
     Examples
     --------
-    >>> plan = plan_on_device((20, 20, 20))
-    >>> plan.firsts.tolist(), plan.patterns, plan.seconds < plan_enumeration((20, 20, 20)).seconds
+    >>> plan, host = plan_on_device((20, 20, 20)), plan_enumeration((20, 20, 20))
+    >>> plan.firsts.tolist(), plan.pattern_bits, plan.seconds < host.seconds
     ([0, 7, 14, 20], 20, True)
     """
-    from intensor.backends.cuda.patterns import (  # noqa: PLC0415  (imports numba.cuda)
+    from intensor.backends.cuda.pattern_filter import (  # noqa: PLC0415  (imports numba.cuda)
         LONGEST_BLOCK,
-        MOST_SEARCHED,
+        MAX_COMBINED_BLOCKS,
         shared_bytes,
     )
 
     columns, rows = lengths[:2]
-    patterns = sum(lengths[2:])
+    bits = sum(lengths[2:])
     firsts = _blocks(rows, LONGEST_BLOCK)
+    n_blocks = firsts.size - 1
     entries = columns * _choices(firsts)
     seconds = math.inf
     if (
         len(lengths) > 2
-        and firsts.size - 1 <= MOST_SEARCHED
-        and shared_bytes(columns, rows, firsts.size - 1) <= SHARED_BYTES
-        and patterns <= 62
-        and _possible(lengths, entries, MOST_ENTRIES)
+        and n_blocks <= MAX_COMBINED_BLOCKS
+        and shared_bytes(columns, rows, n_blocks) <= SHARED_BYTES
+        and _possible(lengths, entries, MAX_ENTRIES, bits)
     ):
-        each = SECONDS_PER_DEVICE_ENTRY * (3.0 if firsts.size - 1 >= MANY_BLOCKS else 1.0)
-        seconds = LEAST_DEVICE_SECONDS + math.ldexp(entries * each, patterns)
-    return Plan(firsts=firsts, bits=0, patterns=patterns, entries=entries, seconds=seconds)
+        factor = MANY_BLOCKS_FACTOR if n_blocks >= MANY_BLOCKS else 1.0
+        seconds = LEAST_DEVICE_SECONDS + math.ldexp(
+            entries * SECONDS_PER_DEVICE_ENTRY * factor, bits
+        )
+    return Plan(firsts=firsts, open_slabs=0, pattern_bits=bits, entries=entries, seconds=seconds)
 
 
-def plan_branching(lengths: tuple[int, ...]) -> Plan:
+def plan_branching(lengths: tuple[int, ...], *, longest_block: int = LONG_BLOCK) -> Plan:
     """Plan to branch on slabs and columns, counting through the patterns of the other modes only.
 
     How large the tree grows depends on the costs; the expected time is a rule of thumb.
 
+    Parameters
+    ----------
+    lengths
+        Numbers of columns, of rows, of slabs, and of indices of the other modes.
+    longest_block
+        Most rows of a block.
+
     Examples
     --------
     >>> plan = plan_branching((50, 50, 3))
-    >>> plan.n_blocks, plan.bits, plan.patterns
+    >>> plan.n_blocks, plan.open_slabs, plan.pattern_bits
     (4, 3, 0)
     """
-    if math.prod(lengths) > MOST_CELLS:
+    if math.prod(lengths) > MAX_CELLS:
         return _impossible(lengths)
     columns, rows = lengths[:2]
-    outer = lengths[2] if len(lengths) > 2 else 0
-    patterns = sum(lengths[3:])
-    firsts = _fitting_blocks(lengths, LONG_BLOCK, MOST_NODE_ENTRIES)
+    n_slabs = lengths[2] if len(lengths) > 2 else 0
+    bits = sum(lengths[3:])
+    firsts = _fitting_blocks(lengths, longest_block, MAX_NODE_ENTRIES)
     entries = columns * _choices(firsts)
     seconds = math.inf
-    if patterns <= 62 and _possible(lengths, entries, MOST_NODE_ENTRIES):
-        tree = START + PER_ROW * rows + PER_SLAB * outer if firsts.size > 2 else float(outer)
-        work = entries * SECONDS_PER_ENTRY * 2.0 ** min(tree, 500.0)
-        seconds = LEAST_SECONDS + math.ldexp(work, patterns) + _calls(lengths)
-    return Plan(firsts=firsts, bits=outer, patterns=patterns, entries=entries, seconds=seconds)
+    if _possible(lengths, entries, MAX_NODE_ENTRIES, bits):
+        tree_bits = float(n_slabs)
+        if firsts.size > 2:
+            tree_bits = TREE_BITS + TREE_BITS_PER_ROW * rows + TREE_BITS_PER_SLAB * n_slabs
+        seconds = _host_seconds(lengths, entries, bits, tree_bits)
+    return Plan(
+        firsts=firsts, open_slabs=n_slabs, pattern_bits=bits, entries=entries, seconds=seconds
+    )

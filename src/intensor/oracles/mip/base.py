@@ -1,10 +1,11 @@
-"""What passes between the integer-programming oracle and a solver, whichever it is."""
+"""What the integer-programming oracle asks of a solver, and what it gets back."""
 
 from __future__ import annotations
 
 import importlib
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 from intensor._arrays import FlagArray, FloatArray
 from intensor.errors import SolverUnavailableError
@@ -16,7 +17,7 @@ __all__ = ["MipReply", "MipSolver", "import_solver"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MipReply:
-    """What a solver came back with.
+    """The answer of a solver.
 
     Attributes
     ----------
@@ -30,7 +31,7 @@ class MipReply:
     bound: float
 
 
-class MipSolver(Protocol):
+class MipSolver(ABC):
     """One outside solver, set to search on until nothing better can exist.
 
     Attributes
@@ -39,10 +40,17 @@ class MipSolver(Protocol):
         What users call it.
     tolerance
         The feasibility, integrality and optimality tolerance it works to.
+    package, install
+        The Python package to import, and the command that installs it.
     """
 
-    name: str
-    tolerance: float
+    name: ClassVar[str]
+    tolerance: ClassVar[float]
+    package: ClassVar[str]
+    install: ClassVar[str]
+
+    def __init__(self) -> None:
+        self._package = import_solver(self.package, install=self.install)
 
     def minimise(
         self, formulation: Formulation, *, watch: Watch, incumbent: FlagArray | None
@@ -52,13 +60,20 @@ class MipSolver(Protocol):
         Parameters
         ----------
         formulation
-            Rows and costs, these of largest size 1.
+            Rows and costs; the largest cost has absolute value 1.
         watch
             Asked as often as the solver allows; has the time limit.
         incumbent
             A vertex to start from.
         """
-        ...
+        start = None if incumbent is None else formulation.complete(incumbent)
+        return self._minimise(formulation, watch, start)
+
+    @abstractmethod
+    def _minimise(
+        self, formulation: Formulation, watch: Watch, start: FloatArray | None
+    ) -> MipReply:
+        """Solve the formulation from a feasible point, (n_columns,), or from none."""
 
 
 def import_solver(module: str, *, install: str) -> Any:

@@ -6,14 +6,14 @@ One binary ``theta`` per flag and one ``phi`` in [0, 1] per observed cell, flags
     subject to  phi_x - theta_k[x_k]         <= 0        where c_x < 0, for every mode k
                 sum_k theta_k[x_k] - phi_x   <= p - 1    where c_x > 0
 
-Each cell is held on the side that its cost pulls to, and a cell without cost not at all. With
-binary ``theta`` the rows leave ``phi_x`` all from 0 up to the product of its flags, or all from
-the product up to 1, and the product is the cheap end of either range: the minimum is exact.
-Nor is the relaxation weaker than with both kinds of rows for every cell, as at the cheap end
+Each cell has rows only on the side that its cost pulls to, and a cell without cost has none. With
+binary ``theta`` the rows allow ``phi_x`` to be anything from 0 to the product of its flags, or
+anything from the product to 1. The product is the cheap end of either range, so the minimum is
+exact. The relaxation is no weaker than with both kinds of rows for every cell: at the cheap end
 the other kind holds by itself, with fractional ``theta`` too.
 
-The signs change from call to call and the rows with them, so a formulation is made for one
-call: that takes far less time than the search.
+The signs, and with them the rows, change from call to call, so every call has a formulation of
+its own. Making it takes far less time than the search.
 """
 
 from __future__ import annotations
@@ -73,6 +73,11 @@ class Formulation:
         """Number of rows: p per cell of negative cost, 1 per cell of positive cost."""
         return int(self.rhs.size)
 
+    @property
+    def column_costs(self) -> FloatArray:
+        """(n_columns,) cost of every variable: 0 for the flags, then the costs of the cells."""
+        return np.concatenate((np.zeros(self.n_flags), self.costs))
+
     def complete(self, flags: FlagArray) -> FloatArray:
         """Return the (n_columns,) feasible point of a vertex that costs what the vertex costs."""
         theta = flags.astype(np.float64)
@@ -80,7 +85,7 @@ class Formulation:
 
 
 def formulate(observations: Observations, costs: FloatArray) -> Formulation:
-    """Return the programme for one call, cell by cell: Gurobi is slower on rows sorted by sign.
+    """Return the programme for one call, cell by cell (Gurobi is slower on rows sorted by sign).
 
     Parameters
     ----------

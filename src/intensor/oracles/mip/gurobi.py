@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from intensor._arrays import FlagArray
+from intensor._arrays import FloatArray
 from intensor.errors import SolverUnavailableError
-from intensor.oracles.mip.base import MipReply, import_solver
+from intensor.oracles.mip.base import MipReply, MipSolver
 from intensor.oracles.mip.formulation import Formulation
 from intensor.oracles.mip.watch import Watch
 
@@ -30,39 +30,39 @@ _PARAMETERS = {
 }
 
 
-class GurobiSolver:
+class GurobiSolver(MipSolver):
     """Gurobi, one thread, to optimality."""
 
     name = "gurobi"
     tolerance = _TOLERANCE
+    package = "gurobipy"
+    install = 'pip install "intensor[gurobi]"'
 
     def __init__(self) -> None:
-        self._gurobipy = import_solver("gurobipy", install='pip install "intensor[gurobi]"')
+        super().__init__()
         self._environment: Any = None
 
-    def minimise(
-        self, formulation: Formulation, *, watch: Watch, incumbent: FlagArray | None
+    def _minimise(
+        self, formulation: Formulation, watch: Watch, start: FloatArray | None
     ) -> MipReply:
-        """Build the model and solve it."""
-        n_flags = formulation.n_flags
         with (
             self._licence_errors(formulation),
-            self._gurobipy.Model(env=self._licensed()) as model,
+            self._package.Model(env=self._licensed()) as model,
         ):
             for parameter, setting in _PARAMETERS.items():
                 model.setParam(parameter, setting)
             z = _build(model, formulation)
-            if incumbent is not None:
-                z.Start = formulation.complete(incumbent)
+            if start is not None:
+                z.Start = start
             model.setParam("TimeLimit", watch.seconds)
             self._optimize(model, watch)
-            theta = z[:n_flags].X if model.SolCount > 0 else None
+            theta = z[: formulation.n_flags].X if model.SolCount > 0 else None
             return MipReply(theta=theta, bound=model.ObjBound)
 
     def _licensed(self) -> Any:
         """Return the environment; starting it takes out a licence, which can be slow."""
         if self._environment is None:
-            environment = self._gurobipy.Env(empty=True)
+            environment = self._package.Env(empty=True)
             environment.setParam("OutputFlag", 0)  # before start, which prints the licence
             environment.start()
             self._environment = environment
@@ -70,7 +70,7 @@ class GurobiSolver:
 
     def _optimize(self, model: Any, watch: Watch) -> None:
         """Run Gurobi with the watch in its callback."""
-        callback = self._gurobipy.GRB.Callback
+        callback = self._package.GRB.Callback
         started = stopped = False
 
         def poll(model: Any, where: int) -> None:
@@ -89,16 +89,16 @@ class GurobiSolver:
                 model.terminate()
 
         model.optimize(poll)
-        if model.Status == self._gurobipy.GRB.INTERRUPTED and not stopped:
+        if model.Status == self._package.GRB.INTERRUPTED and not stopped:
             watch.interrupt()
 
     @contextmanager
     def _licence_errors(self, formulation: Formulation) -> Iterator[None]:
         """Tell a licence that is missing or too small from a solver that broke down."""
-        codes = self._gurobipy.GRB.Error
+        codes = self._package.GRB.Error
         try:
             yield
-        except self._gurobipy.GurobiError as error:
+        except self._package.GurobiError as error:
             self._environment = None  # it may be in any state: start another next time
             if error.errno not in (
                 codes.NO_LICENSE,
@@ -119,9 +119,8 @@ def _build(model: Any, formulation: Formulation) -> Any:
     """Add rows and columns; return the columns."""
     from scipy.sparse import csr_array  # noqa: PLC0415
 
-    costs = np.concatenate((np.zeros(formulation.n_flags), formulation.costs))
     kinds = np.array(["B"] * formulation.n_flags + ["C"] * formulation.n_cells)
-    z = model.addMVar(formulation.n_columns, ub=1.0, obj=costs, vtype=kinds)
+    z = model.addMVar(formulation.n_columns, ub=1.0, obj=formulation.column_costs, vtype=kinds)
     rows = csr_array(
         (formulation.coefficients, formulation.columns, formulation.starts),
         shape=(formulation.n_rows, formulation.n_columns),

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from intensor._arrays import FlagArray
+from intensor._arrays import FloatArray
 from intensor.errors import SolverFailedError
-from intensor.oracles.mip.base import MipReply, import_solver
+from intensor.oracles.mip.base import MipReply, MipSolver
 from intensor.oracles.mip.formulation import Formulation
 from intensor.oracles.mip.watch import Watch
 
@@ -25,7 +25,7 @@ _OPTIONS = {
     "primal_feasibility_tolerance": _TOLERANCE,
     "dual_feasibility_tolerance": _TOLERANCE,
 }
-# HiGHS asks nobody while it searches a part of the model, which can take many seconds.
+# HiGHS calls nobody back while it searches a part of the model, which can take many seconds.
 _PARTIAL_SEARCHES = (
     "mip_heuristic_run_rins",
     "mip_heuristic_run_rens",
@@ -34,29 +34,27 @@ _PARTIAL_SEARCHES = (
 _FEASIBLE = 2  # kSolutionStatusFeasible, which highspy gives as a plain integer
 
 
-class HighsSolver:
+class HighsSolver(MipSolver):
     """HiGHS, one thread, to optimality."""
 
     name = "highs"
     tolerance = _TOLERANCE
+    package = "highspy"
+    install = "pip install highspy"
 
-    def __init__(self) -> None:
-        self._highspy = import_solver("highspy", install="pip install highspy")
-
-    def minimise(
-        self, formulation: Formulation, *, watch: Watch, incumbent: FlagArray | None
+    def _minimise(
+        self, formulation: Formulation, watch: Watch, start: FloatArray | None
     ) -> MipReply:
-        """Build the model and solve it."""
-        highs = self._highspy.Highs()
+        highs = self._package.Highs()
         for option, setting in _OPTIONS.items():
             self._check(highs.setOptionValue(option, setting), f"option {option}")
         for option in _PARTIAL_SEARCHES:  # not checked: early versions lack these options
             highs.setOptionValue(option, False)
         self._check(highs.passModel(self._model(formulation)), "passModel")
-        if incumbent is not None:
-            start = self._highspy.HighsSolution()
-            start.col_value = formulation.complete(incumbent)
-            self._check(highs.setSolution(start), "setSolution")
+        if start is not None:
+            solution = self._package.HighsSolution()
+            solution.col_value = start
+            self._check(highs.setSolution(solution), "setSolution")
         self._check(highs.setOptionValue("time_limit", watch.seconds), "option time_limit")
         self._run(highs, watch)
         info = highs.getInfo()
@@ -68,18 +66,18 @@ class HighsSolver:
     def _model(self, formulation: Formulation) -> Any:
         """Return the formulation as HiGHS takes it."""
         n_rows, n_columns = formulation.n_rows, formulation.n_columns
-        lp = self._highspy.HighsLp()
+        lp = self._package.HighsLp()
         lp.num_col_, lp.num_row_ = n_columns, n_rows
-        lp.col_cost_ = np.concatenate((np.zeros(formulation.n_flags), formulation.costs))
+        lp.col_cost_ = formulation.column_costs
         lp.col_lower_, lp.col_upper_ = np.zeros(n_columns), np.ones(n_columns)
         lp.row_lower_, lp.row_upper_ = np.full(n_rows, -np.inf), formulation.rhs
         matrix = lp.a_matrix_
-        matrix.format_ = self._highspy.MatrixFormat.kRowwise
+        matrix.format_ = self._package.MatrixFormat.kRowwise
         matrix.num_col_, matrix.num_row_ = n_columns, n_rows
         matrix.start_ = formulation.starts
         matrix.index_ = formulation.columns
         matrix.value_ = formulation.coefficients
-        kinds = self._highspy.HighsVarType
+        kinds = self._package.HighsVarType
         flags, cells = [kinds.kInteger], [kinds.kContinuous]
         lp.integrality_ = flags * formulation.n_flags + cells * formulation.n_cells
         return lp
@@ -102,5 +100,5 @@ class HighsSolver:
             highs.resetGlobalScheduler(True)
 
     def _check(self, status: Any, step: str) -> None:
-        if status == self._highspy.HighsStatus.kError:
+        if status == self._package.HighsStatus.kError:
             raise SolverFailedError(f"HiGHS failed at {step}.")

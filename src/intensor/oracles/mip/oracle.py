@@ -1,7 +1,7 @@
 """The exact oracle that leaves the search to an outside mixed-integer solver.
 
-The solver's word is not taken for more than it is worth: the vertex is evaluated again from
-its flags, and the dual bound is lowered by what the solver's tolerances can hide.
+The solver's numbers are not trusted: the vertex is evaluated again from
+its flags, and the dual bound is lowered by the most that the solver's tolerances can hide.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def error_margin(formulation: Formulation, tolerance: float) -> float:
     that misses by as much, integrality included, costs less than its vertex by at most two
     tolerances per cell of negative cost and p + 1 per cell of positive cost: no more than
     one per entry either. (It may cost more than its vertex by any amount where ``phi`` is
-    not at its cheap end, which only makes an objective too careful.) The cut-offs are of the
-    size of the tolerance too.
+    not at its cheap end, which only makes an objective too careful.) The solver's cut-offs are of
+    the size of the tolerance too.
     """
     return 2.0 * tolerance * (formulation.n_columns + formulation.columns.size)
 
@@ -87,7 +87,7 @@ class MipOracle:
     def _search(
         self, costs: FloatArray, start: Answer, *, goal: Goal | None, budget: Budget
     ) -> Answer:
-        """Let the solver improve on the start and check what it says."""
+        """Let the solver improve on the start, and check its answer."""
         scale = float(np.abs(costs).max())
         formulation = formulate(self._observations, costs / scale)
         margin = error_margin(formulation, self._solver.tolerance)

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from intensor._arrays import FlagArray
-from intensor.oracles.mip.base import MipReply, import_solver
+from intensor._arrays import FloatArray
+from intensor.oracles.mip.base import MipReply, MipSolver
 from intensor.oracles.mip.formulation import Formulation
 from intensor.oracles.mip.watch import Watch
 
 __all__ = ["ScipSolver"]
 
 
-class ScipSolver:
+class ScipSolver(MipSolver):
     """SCIP, one thread, to optimality.
 
     SCIP could free the transformed problem and take new costs and rows, but what stays behind
@@ -24,24 +24,21 @@ class ScipSolver:
 
     name = "scip"
     tolerance = 1e-7  # with less, SCIP's LP solver complains on standard error
+    package = "pyscipopt"
+    install = 'pip install "intensor[scip]"'
 
-    def __init__(self) -> None:
-        self._scip = import_solver("pyscipopt", install='pip install "intensor[scip]"')
-
-    def minimise(
-        self, formulation: Formulation, *, watch: Watch, incumbent: FlagArray | None
+    def _minimise(
+        self, formulation: Formulation, watch: Watch, start: FloatArray | None
     ) -> MipReply:
-        """Build the model and solve it."""
-        model = self._scip.Model()
+        model = self._package.Model()
         try:
             self._configure(model, watch)
             theta, phi = self._build(model, formulation)
-            if incumbent is not None:
-                point = formulation.complete(incumbent).tolist()
-                start = model.createOrigSol()
-                for variable, value in zip(theta + phi, point, strict=True):
-                    model.setSolVal(start, variable, value)
-                model.addSol(start)
+            if start is not None:
+                solution = model.createOrigSol()
+                for variable, value in zip(theta + phi, start.tolist(), strict=True):
+                    model.setSolVal(solution, variable, value)
+                model.addSol(solution)
             model.setParam("limits/time", min(watch.seconds, model.infinity()))
             model.optimizeNogil()
             best = model.getBestSol()
@@ -69,7 +66,7 @@ class ScipSolver:
             }
         )
 
-        stages = self._scip.SCIP_STAGE
+        stages = self._package.SCIP_STAGE
 
         def poll(model: Any, event: Any) -> None:
             # Events come in between these stages too, where SCIP refuses to be interrupted and
@@ -79,7 +76,7 @@ class ScipSolver:
             if watch.says_stop(lambda: (model.getPrimalbound(), model.getDualbound())):
                 model.interruptSolve()
 
-        events = self._scip.SCIP_EVENTTYPE
+        events = self._package.SCIP_EVENTTYPE
         model.attachEventHandlerCallback(
             poll,
             [
@@ -102,6 +99,6 @@ class ScipSolver:
         starts, right_sides = rows.starts.tolist(), rows.rhs.tolist()
         for low, high, rhs in zip(starts[:-1], starts[1:], right_sides, strict=True):
             entries = zip(columns[low:high], coefficients[low:high], strict=True)
-            left_side = self._scip.quicksum(weight * z[column] for column, weight in entries)
+            left_side = self._package.quicksum(weight * z[column] for column, weight in entries)
             model.addCons(left_side <= rhs)
         return theta, phi

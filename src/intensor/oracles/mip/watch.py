@@ -1,10 +1,11 @@
-"""Between a running solver and the outside: when to stop, and Ctrl-C held back meanwhile."""
+"""When a running solver must stop, and how Ctrl-C is held back until it has."""
 
 from __future__ import annotations
 
 import signal
 import threading
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from types import FrameType
 from typing import Any
 
@@ -14,6 +15,7 @@ from intensor.runtime.budget import Budget
 __all__ = ["Watch"]
 
 
+@dataclass(slots=True, eq=False)
 class Watch:
     """Tells a running solver when to stop.
 
@@ -24,56 +26,35 @@ class Watch:
     solver runs inside ``with watch:``. An error in a callback stops the solver and comes up
     again at the end of the block; Ctrl-C stops the solver and reaches its handler there.
 
-    Parameters
+    Attributes
     ----------
     goal
         When an answer is good enough; None for the minimum only.
     budget
         When to stop regardless.
-    scale, margin
-        From the solver's units to the original ones; the error of the solver's numbers, in
-        its own units.
+    scale
+        Original units per unit of the solver.
+    margin
+        Error of the solver's numbers, in its own units.
     value, bound
-        In original units: the cost of a vertex that is at hand anyway, and a bound that is
-        known anyway.
+        In original units: the cost of a vertex that is known already, and a bound that is.
     """
 
-    __slots__ = (
-        "_bound",
-        "_budget",
-        "_error",
-        "_goal",
-        "_handler",
-        "_interrupts",
-        "_margin",
-        "_scale",
-        "_value",
-    )
-
-    def __init__(
-        self,
-        goal: Goal | None,
-        budget: Budget,
-        *,
-        scale: float,
-        margin: float,
-        value: float,
-        bound: float,
-    ) -> None:
-        self._goal = goal
-        self._budget = budget
-        self._scale = scale
-        self._margin = margin
-        self._value = value
-        self._bound = bound
-        self._error: Exception | None = None
-        self._handler: Callable[[int, FrameType | None], Any] | None = None
-        self._interrupts = 0
+    goal: Goal | None
+    budget: Budget
+    _: KW_ONLY
+    scale: float
+    margin: float
+    value: float
+    bound: float
+    _error: Exception | None = field(default=None, init=False)
+    _handler: Callable[[int, FrameType | None], Any] | None = field(default=None, init=False)
+    _interrupts: int = field(default=0, init=False)
 
     @property
     def seconds(self) -> float:
-        """Time left, possibly infinite."""
-        return self._budget.remaining
+        """Seconds left, possibly infinite."""
+        return self.budget.remaining
 
     def says_stop(self, look: Callable[[], tuple[float, float]] | None = None) -> bool:
         """Say whether to stop; made to be called from a solver's callback.
@@ -84,19 +65,19 @@ class Watch:
             Reads the incumbent's value and the dual bound from the solver; None where it
             has neither to show.
         """
-        if self._error is not None or self._interrupts or self._budget.spent:
+        if self._error is not None or self._interrupts or self.budget.spent:
             return True
-        if look is None or self._goal is None:
+        if look is None or self.goal is None:
             return False
         try:
-            return self._reached(self._goal, *look())
+            return self._reached(self.goal, *look())
         except Exception as error:
             self._error = error
             return True
 
     def interrupt(self) -> None:
         """Pass on a Ctrl-C that the solver caught instead of Python."""
-        self._budget.interrupted = True
+        self.budget.interrupted = True
 
     def __enter__(self) -> None:
         if threading.current_thread() is not threading.main_thread():
@@ -118,8 +99,8 @@ class Watch:
         self._interrupts += 1
 
     def _reached(self, goal: Goal, value: float, bound: float) -> bool:
-        best = min(self._value, (value + self._margin) * self._scale)
-        proven = (bound - self._margin) * self._scale
-        if not self._bound <= proven <= best:  # above a vertex's cost nothing can be proven
-            proven = self._bound
+        best = min(self.value, (value + self.margin) * self.scale)
+        proven = (bound - self.margin) * self.scale
+        if not self.bound <= proven <= best:  # above a vertex's cost nothing can be proven
+            proven = self.bound
         return goal.reached(best, proven)

@@ -2,8 +2,6 @@
 
 import math
 import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -13,33 +11,19 @@ from intensor.data.observations import observe
 from intensor.errors import SettingError
 from intensor.oracles.alternating import best_of_many
 from intensor.oracles.base import Goal
-from intensor.oracles.exact import branch_bound, decomposed, enumeration
 from intensor.oracles.exact.arrangement import arrange
 from intensor.oracles.exact.branch_bound import BranchOracle
-from intensor.oracles.exact.decomposed import Found, Hunt
 from intensor.oracles.exact.enumeration import EnumerationOracle
 from intensor.oracles.exact.fixed_point import unit_of
-from intensor.oracles.exact.plan import plan_enumeration
+from intensor.oracles.exact.search import ExactSearch
 from intensor.oracles.trivial import sum_of_negative, vertex_cost
 from intensor.runtime.budget import Budget
-from zoo import all_vertices, distinct_rows
+from small_pieces import small_branch, small_enumeration
+from zoo import ORACLE_SHAPES, all_vertices, distinct_rows, full_tensor
 
 ORACLES = [EnumerationOracle, BranchOracle]
-SHAPES = [(7,), (4, 5), (3, 4, 3), (2, 3, 2, 3), (2, 2, 3, 2, 2)]
-
 both = pytest.mark.parametrize("oracle", ORACLES)
-shapes = pytest.mark.parametrize("shape", SHAPES)
-
-
-def full(shape):
-    coords = np.indices(shape).reshape(len(shape), -1).T
-    return observe(coords, np.ones(len(coords)), shape=shape)
-
-
-def problem(shape, seed=0):
-    """Return all cells of a tensor and costs of both signs."""
-    cells = full(shape)
-    return cells, np.random.default_rng([seed, *shape]).normal(size=cells.n_cells)
+shapes = pytest.mark.parametrize("shape", ORACLE_SHAPES)
 
 
 def all_costs(costs, cells):
@@ -62,93 +46,13 @@ def same(one, two):
     assert one.pool is None or one.pool.tobytes() == two.pool.tobytes()
 
 
-# --- the hunt
-
-
-def a_hunt(room=1, budget=None, threads=1):
-    return Hunt(
-        costs=np.zeros((1, 1), dtype=np.int64),
-        plan=plan_enumeration((1, 1)),
-        target=-5,
-        room=room,
-        good_enough=lambda cost, lowest: False,
-        budget=Budget() if budget is None else budget,
-        pool=ThreadPoolExecutor(threads),
-        stop=np.zeros(1, dtype=np.uint8),
-        found=[],
-    )
-
-
-def test_a_hunt_keeps_the_best_and_the_first_of_equals():
-    hunt = a_hunt(room=3)
-    assert (hunt.cutoff, hunt.spread) == (-5, True)
-    hunt.keep([Found(-6, ["a"]), Found(-9, ["b"])])
-    assert hunt.cutoff == -5
-    hunt.keep([Found(-7, ["c"]), Found(-7, ["d"])])
-    assert [(box.cost, box.chosen) for box in hunt.found] == [(-9, ["b"]), (-7, ["c"]), (-7, ["d"])]
-    assert hunt.cutoff == -7
-    hunt.keep([Found(-7, ["e"]), Found(-8, ["f"])])
-    assert [box.chosen for box in hunt.found] == [["b"], ["f"], ["c"]]
-
-
-def test_a_hunt_for_one_is_not_spread():
-    hunt = a_hunt()
-    assert (hunt.cutoff, hunt.spread) == (-5, False)
-    hunt.keep([Found(-8, ["a"])])
-    assert hunt.cutoff == -8
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-def test_a_hunt_does_every_piece_once(threads):
-    hunt = a_hunt(threads=threads)
-    done, seen = [], set()
-
-    def work(piece):
-        seen.add(threading.get_ident())
-        done.append(piece)
-
-    hunt.run(work, 20)
-    assert sorted(done) == list(range(20))
-    assert len(seen) <= threads
-    assert not hunt.stop[0]
-
-
-def wait_for_stop(hunt):
-    for _ in range(60_000):
-        if hunt.stop[0]:
-            return
-        time.sleep(0.001)
-    raise AssertionError("nobody said stop")
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_a_spent_budget_tells_the_pieces_to_stop(threads):
-    hunt = a_hunt(budget=Budget(0.1), threads=threads)
-    hunt.run(lambda piece: wait_for_stop(hunt), 4)
-    assert hunt.stop[0]
-    assert hunt.budget.spent
-
-
-def test_an_error_in_a_piece_stops_the_others_and_comes_out():
-    hunt = a_hunt(threads=2)
-
-    def work(piece):
-        if piece == 0:
-            raise RuntimeError("broke")
-        wait_for_stop(hunt)
-
-    with pytest.raises(RuntimeError, match="broke"):
-        hunt.run(work, 3)
-    assert hunt.stop[0]
-
-
 # --- answers
 
 
 @both
 @shapes
 def test_an_oracle_answers_again_and_again(oracle, shape):
-    cells, costs = problem(shape)
+    cells, costs = full_tensor(shape)
     exact = oracle(cells, threads=1)
     first = exact.minimise(costs)
     assert first.source == exact.name
@@ -159,7 +63,7 @@ def test_an_oracle_answers_again_and_again(oracle, shape):
 @both
 @shapes
 def test_incumbents_good_and_bad_do_not_change_the_minimum(oracle, shape):
-    cells, costs = problem(shape)
+    cells, costs = full_tensor(shape)
     exact = oracle(cells, threads=1)
     plain = exact.minimise(costs)
     for incumbent in (plain.flags, 1 - plain.flags, np.ones(sum(shape), dtype=np.uint8)):
@@ -170,7 +74,7 @@ def test_incumbents_good_and_bad_do_not_change_the_minimum(oracle, shape):
 
 @both
 def test_arguments_are_left_alone(oracle):
-    cells, costs = problem((3, 4, 3))
+    cells, costs = full_tensor((3, 4, 3))
     incumbent = np.ones(10, dtype=np.uint8)
     costs.flags.writeable = incumbent.flags.writeable = False
     for goal in (None, Goal(product=0.0, phi=0.5, pool=4)):
@@ -180,7 +84,7 @@ def test_arguments_are_left_alone(oracle):
 @both
 @pytest.mark.parametrize(("sign", "flag"), [(1.0, 0), (-1.0, 1)])
 def test_costs_of_one_sign_need_no_search(oracle, sign, flag):
-    cells, costs = problem((3, 4, 2))
+    cells, costs = full_tensor((3, 4, 2))
     answer = oracle(cells).minimise(sign * np.abs(costs))
     assert answer.flags.tolist() == [flag] * 9
     assert answer.source == "trivial"
@@ -203,7 +107,7 @@ def test_indices_without_a_negative_cost_make_a_large_tensor_small(oracle):
     small = np.all([column < 4 for column in cells.coords], axis=0)
     costs = np.where(small, rng.normal(size=cells.n_cells), 1.0)
     answer = oracle(cells).minimise(costs)
-    few = full((4, 4, 4))
+    few, _ = full_tensor((4, 4, 4))
     dense = np.zeros((4, 4, 4))
     dense[tuple(column[small] for column in cells.coords)] = costs[small]
     least = oracle(few).minimise(dense.ravel())
@@ -227,13 +131,12 @@ def rounding(costs, phi):
 
 @both
 @shapes
-@pytest.mark.parametrize("phi", [1e-9, 1e-3, 10.0])
-@pytest.mark.parametrize("quantile", [0.003, 0.05, 0.3])
+@pytest.mark.parametrize(("phi", "quantile"), [(1e-9, 0.3), (1e-3, 0.05), (10.0, 0.003)])
 def test_a_pool_has_vertices_below_the_cutoff_best_first(oracle, shape, phi, quantile):
-    cells, costs = problem(shape, 1)
+    cells, costs = full_tensor(shape, seed=1)
     costs_of_all = all_costs(costs, cells)
-    place = 1 + int(quantile * np.sum(costs_of_all < 0.0))
-    goal = goal_at((costs_of_all[place] + costs_of_all[place - 1]) / 2.0, phi)
+    rank = 1 + int(quantile * np.sum(costs_of_all < 0.0))
+    goal = goal_at((costs_of_all[rank] + costs_of_all[rank - 1]) / 2.0, phi)
     answer = oracle(cells, threads=1).minimise(costs, goal=goal)
     values = [vertex_cost(flags, costs, cells) for flags in answer.pool]
     assert answer.pool.dtype == np.uint8
@@ -250,7 +153,7 @@ def test_a_pool_has_vertices_below_the_cutoff_best_first(oracle, shape, phi, qua
 @shapes
 @pytest.mark.parametrize("phi", [1e-9, 1e-3, 10.0])
 def test_a_goal_out_of_reach_is_proven_to_be(oracle, shape, phi):
-    cells, costs = problem(shape, 2)
+    cells, costs = full_tensor(shape, seed=2)
     least = all_costs(costs, cells)[0]
     slack = rounding(costs, phi) + 1e-12 * abs(least)
     for margin in (slack, 0.5):
@@ -262,15 +165,15 @@ def test_a_goal_out_of_reach_is_proven_to_be(oracle, shape, phi):
 
 
 @both
-def test_a_pool_has_room_for_so_many_and_keeps_the_best(oracle):
-    cells, costs = problem((3, 4, 4), 3)
+def test_a_pool_holds_as_many_as_it_may_and_keeps_the_best(oracle):
+    cells, costs = full_tensor((3, 4, 4), seed=3)
     cutoff = 0.2 * all_costs(costs, cells)[0]
     values = {}
-    for room in (2, 5, 64):
-        answer = oracle(cells, threads=1).minimise(costs, goal=goal_at(cutoff, 1e-9, room))
-        values[room] = [vertex_cost(flags, costs, cells) for flags in answer.pool]
-        assert len(values[room]) <= room
-        assert values[room][0] == values[2][0]
+    for size in (2, 5, 64):
+        answer = oracle(cells, threads=1).minimise(costs, goal=goal_at(cutoff, 1e-9, size))
+        values[size] = [vertex_cost(flags, costs, cells) for flags in answer.pool]
+        assert len(values[size]) <= size
+        assert values[size][0] == values[2][0]
     if oracle is EnumerationOracle:
         assert values[2] == values[64][:2]
         assert values[5] == values[64][:5]
@@ -280,7 +183,7 @@ def test_a_pool_has_room_for_so_many_and_keeps_the_best(oracle):
 @both
 def test_a_goal_nobody_could_reach_leaves_the_free_bound(oracle):
     # As when the tolerance is much larger than what is left of the gradient.
-    cells, costs = problem((4, 5))
+    cells, costs = full_tensor((4, 5))
     for phi in (1e3, 1e9, 1e12, 1e30):
         answer = oracle(cells).minimise(costs, goal=Goal(product=0.0, phi=phi, pool=8))
         assert answer.pool is None
@@ -289,7 +192,7 @@ def test_a_goal_nobody_could_reach_leaves_the_free_bound(oracle):
 
 @both
 def test_a_pool_without_a_goal_is_a_search_for_the_minimum(oracle):
-    cells, costs = problem((4, 5))
+    cells, costs = full_tensor((4, 5))
     answer = oracle(cells).minimise(costs, goal=Goal(product=0.0, pool=8))
     least = all_costs(costs, cells)[0]
     assert answer.value == pytest.approx(least, rel=1e-12)
@@ -299,7 +202,7 @@ def test_a_pool_without_a_goal_is_a_search_for_the_minimum(oracle):
 @both
 @shapes
 def test_a_goal_for_one_vertex_is_reached_or_refuted(oracle, shape):
-    cells, costs = problem(shape, 4)
+    cells, costs = full_tensor(shape, seed=4)
     least = all_costs(costs, cells)[0]
     for product in (0.0, 0.5 * least, 2.0 * least):
         for phi in (math.inf, -2.0 * least, -0.5 * least, 1e-9):
@@ -313,7 +216,7 @@ def test_a_goal_for_one_vertex_is_reached_or_refuted(oracle, shape):
 def test_small_integers_are_used_only_where_they_lose_little_beside_phi():
     # Each cell of the box loses almost a unit when it is rounded down. If that may add up to phi
     # and more, there seems to be a vertex below the cutoff where there is none.
-    cells = full((23, 23))
+    cells, _ = full_tensor((23, 23))
     tensor = np.full((23, 23), -1.0)
     tensor[0], tensor[:, 0] = 1.0, 1.0
     tensor[0, 0] = -10.0  # does not pay, and keeps the free bound away
@@ -330,19 +233,12 @@ def test_small_integers_are_used_only_where_they_lose_little_beside_phi():
 # --- threads
 
 
-def pieces_of(monkeypatch):
-    """Make even quick calls consist of many pieces; return a list of how many each run had."""
-    counts, run = [], Hunt.run
-
-    def counting(self, work, count):
-        counts.append(count)
-        run(self, work, count)
-
-    monkeypatch.setattr(Hunt, "run", counting)
-    monkeypatch.setattr(enumeration, "PIECE", 1 << 12)
-    monkeypatch.setattr(branch_bound, "SUBTREES", 6)
-    monkeypatch.setattr(branch_bound, "WAVE", 3)
-    return counts
+PIECES = {"piece_entries": 1 << 12}
+SMALL = {
+    EnumerationOracle: small_enumeration(**PIECES),
+    BranchOracle: small_branch(pieces=PIECES, subtrees=6, wave=3),
+}
+"""Oracles whose quick calls consist of many pieces too."""
 
 
 @pytest.mark.parametrize(
@@ -357,9 +253,13 @@ def pieces_of(monkeypatch):
 )
 @pytest.mark.needs_jit
 def test_threads_do_not_change_a_bit(oracle, shape, monkeypatch):
-    counts = pieces_of(monkeypatch)
-    cells, costs = problem(shape, 5)
-    value = oracle(cells, threads=2).minimise(costs).value
+    counts, run = [], ExactSearch.run
+    monkeypatch.setattr(
+        ExactSearch, "run", lambda self, calls: (counts.append(len(calls)), run(self, calls))[1]
+    )
+    cells, costs = full_tensor(shape, seed=5)
+    small = SMALL[oracle]
+    value = small(cells, threads=2).minimise(costs).value
     goals = [
         lambda: None,
         lambda: Goal(product=0.0, phi=-0.9 * value),
@@ -368,7 +268,7 @@ def test_threads_do_not_change_a_bit(oracle, shape, monkeypatch):
         lambda: goal_at(1.1 * value, 5.0, 16),
     ]
     for goal in goals:
-        one, two = (oracle(cells, threads=n).minimise(costs, goal=goal()) for n in (1, 2))
+        one, two = (small(cells, threads=n).minimise(costs, goal=goal()) for n in (1, 2))
         same(one, two)
     assert max(counts, default=0) > 1, "there should be something to share"
 
@@ -376,7 +276,7 @@ def test_threads_do_not_change_a_bit(oracle, shape, monkeypatch):
 # --- time
 
 
-def no_head_start(observations, costs, incumbent=None):
+def no_head_start(observations, costs, incumbent):
     """Stand in for the heuristic, so that a search has something to find."""
     return np.zeros(sum(observations.shape), dtype=np.uint8), 0.0
 
@@ -384,9 +284,8 @@ def no_head_start(observations, costs, incumbent=None):
 @both
 @shapes
 @pytest.mark.parametrize("pool", [1, 8])
-def test_a_spent_budget_leaves_a_valid_answer(oracle, shape, pool, monkeypatch):
-    monkeypatch.setattr(decomposed, "best_of_many", no_head_start)
-    cells, costs = problem(shape, 6)
+def test_a_spent_budget_leaves_a_valid_answer(oracle, shape, pool):
+    cells, costs = full_tensor(shape, seed=6)
     least = exact_minimum(costs, cells)
     interrupted = Budget()
     interrupted.interrupted = True
@@ -394,14 +293,16 @@ def test_a_spent_budget_leaves_a_valid_answer(oracle, shape, pool, monkeypatch):
         for phi in (math.inf,) if pool == 1 else (1e-9, 10.0):
             goal = Goal(product=0.5 * float(least) + phi, phi=phi, pool=pool)
             for aim in (None, goal):
-                answer = oracle(cells).minimise(costs, goal=aim, budget=budget)
+                answer = oracle(cells, heuristic=no_head_start).minimise(
+                    costs, goal=aim, budget=budget
+                )
                 assert Fraction(answer.bound) <= least
                 assert sum_of_negative(costs) <= answer.bound <= answer.value
                 assert answer.value == vertex_cost(answer.flags, costs, cells)
 
 
 class Countdown(Budget):
-    """A budget that is spent after so many questions."""
+    """A budget that is spent after a number of questions."""
 
     __slots__ = ("left",)
 
@@ -415,24 +316,27 @@ class Countdown(Budget):
         return self.left < 0
 
 
-@both
+ONE_BY_ONE = {"piece_entries": 1, "wave": 1}
+
+
+@pytest.mark.parametrize(
+    "oracle", [small_enumeration(**ONE_BY_ONE), small_branch(pieces=ONE_BY_ONE, wave=1)]
+)
 @pytest.mark.parametrize("shape", [(16, 17), (5, 5, 5), (3, 3, 3, 3)])
-def test_wherever_a_call_is_stopped_its_bound_holds(oracle, shape, monkeypatch):
-    monkeypatch.setattr(decomposed, "best_of_many", no_head_start)
-    monkeypatch.setattr(enumeration, "PIECE", 1)
-    monkeypatch.setattr(enumeration, "WAVE", 1)
-    cells, costs = problem(shape, 7)
-    whole = oracle(cells, threads=1).minimise(costs)
+def test_wherever_a_call_is_stopped_its_bound_holds(oracle, shape):
+    cells, costs = full_tensor(shape, seed=7)
+    exact = oracle(cells, threads=1, heuristic=no_head_start)
+    complete = exact.minimise(costs)
     bounds = []
     for questions in range(0, 60, 3):
-        answer = oracle(cells, threads=1).minimise(costs, budget=Countdown(questions))
-        assert answer.bound <= whole.value <= answer.value
+        answer = exact.minimise(costs, budget=Countdown(questions))
+        assert answer.bound <= complete.value <= answer.value
         bounds.append(answer.bound)
-    assert bounds[0] < whole.bound, "the first call should not have got to its end"
+    assert bounds[0] < complete.bound, "the first call should not have got to its end"
 
 
 def test_huge_costs_survive_a_spent_budget():
-    cells, costs = problem((4, 5))
+    cells, costs = full_tensor((4, 5))
     costs *= 1e300
     goal = Goal(product=0.0, phi=float(np.abs(costs).sum()) * 1e-3, pool=4)
     for aim in (None, goal):
@@ -446,7 +350,7 @@ LONG = [(BranchOracle, (70, 70)), (EnumerationOracle, (26, 26, 26)), (Enumeratio
 @pytest.mark.parametrize(("oracle", "shape"), LONG)
 @pytest.mark.needs_jit
 def test_a_time_limit_ends_a_long_search(oracle, shape):
-    cells, costs = problem(shape)
+    cells, costs = full_tensor(shape)
     budget = Budget(0.3)
     answer = oracle(cells).minimise(costs, budget=budget)
     assert budget.spent
@@ -458,7 +362,7 @@ def test_a_time_limit_ends_a_long_search(oracle, shape):
 @pytest.mark.parametrize(("oracle", "shape"), LONG[:2])
 @pytest.mark.needs_jit
 def test_an_interrupt_from_another_thread_stops_a_call(oracle, shape):
-    cells, costs = problem(shape)
+    cells, costs = full_tensor(shape)
     budget = Budget(600.0)
     exact = oracle(cells)
     exact.minimise(costs, budget=Budget(0.0))  # compiles
@@ -472,7 +376,7 @@ def test_an_interrupt_from_another_thread_stops_a_call(oracle, shape):
 
 
 def test_branch_and_bound_has_something_to_show_for_its_time():
-    cells, costs = problem((70, 70))
+    cells, costs = full_tensor((70, 70))
     answer = BranchOracle(cells).minimise(costs, budget=Budget(0.3))
     assert answer.bound > 0.7 * sum_of_negative(costs)
 
@@ -483,7 +387,7 @@ def test_branch_and_bound_has_something_to_show_for_its_time():
 @pytest.mark.parametrize("shape", [(4, 4, 3), (3, 3, 2, 3), (5, 4)])
 @pytest.mark.parametrize("phi", [1e-9, 10.0])
 def test_an_enumeration_has_the_best_vertex_of_every_pattern(shape, phi):
-    cells, costs = problem(shape, 8)
+    cells, costs = full_tensor(shape, seed=8)
     parts = arrange(cells, costs)
     others = np.concatenate([np.zeros(0, dtype=np.int64), *parts.kept[2:]]).astype(int)
     best = {}
