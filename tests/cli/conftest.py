@@ -49,7 +49,7 @@ def refused(capsys, tmp_path):
     def run(*arguments, code=2):
         before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
         capsys.readouterr()
-        assert main([str(word) for word in arguments]) == code
+        assert main(list(map(str, arguments))) == code
         printed = capsys.readouterr()
         assert printed.out == ""
         lines = printed.err.splitlines()

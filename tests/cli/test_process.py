@@ -127,16 +127,21 @@ def test_a_reader_may_leave(model, command):
     assert answer.returncode == 141
 
 
-@pytest.mark.parametrize(
-    "closing",
-    [
-        "<&- >&- 2>&-",
-        *(
-            pytest.param(streams, marks=pytest.mark.slow)
-            for streams in ("2>&-", ">&-", ">/dev/full 2>/dev/full")
-        ),
-    ],
-)
+def test_closed_streams_keep_their_numbers(tmp_path):
+    """A file that is opened later must not get the number of stderr, which libraries write to."""
+    answer = tmp_path / "number"
+    code = (
+        "import sys; from intensor.cli.console import open_streams; open_streams()\n"
+        "file = open(sys.argv[1], 'w'); print('lost'); print('lost', file=sys.stderr)\n"
+        "file.write(str(file.fileno()))\n"
+    )
+    shell = '"$0" -c "$1" "$2" <&- >&- 2>&-'
+    subprocess.run(["sh", "-c", shell, sys.executable, code, str(answer)], check=True)
+    assert int(answer.read_text()) > 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("closing", ["2>&-", ">&-", "<&- >&- 2>&-", ">/dev/full 2>/dev/full"])
 def test_a_fit_is_saved_whatever_its_streams(table, tmp_path, closing):
     model = tmp_path / "new.npz"
     arguments = ["fit", str(table), "--value", "rating", "--radius", "6", "-o", str(model)]
