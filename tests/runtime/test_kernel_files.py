@@ -13,7 +13,7 @@ from textwrap import dedent
 import numba
 import pytest
 
-from intensor.kernels import packed
+from intensor.kernels import gram
 from intensor.oracles.exact import search
 from intensor.runtime import compiling, kernel_files
 from intensor.runtime.kernel_files import Files, KernelFile, source_stamp
@@ -297,7 +297,7 @@ def test_a_kernel_is_compiled_again_when_one_that_it_calls_has_changed(
         (search.scan, "search.py", True),
         (search.scan, "decomposition.py", True),  # whose kernels it calls
         (search.scan, "lanes.py", False),
-        (packed.gram_rows, "bits.py", True),  # an intrinsic
+        (gram.gram_rows, "bits.py", True),  # an intrinsic
     ],
 )
 def test_a_kernel_depends_on_the_files_of_all_that_it_calls(monkeypatch, kernel, file, depends):

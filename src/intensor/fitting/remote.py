@@ -19,10 +19,10 @@ from typing import Any
 
 from distributed import Client, wait
 
-from intensor.backends.sharded.distributed import (
-    ATTEMPTS,
-    LOST,
-    PATIENCE,
+from intensor.backends.sharded.cluster import (
+    LOST_WORKER_ERRORS,
+    MAX_ATTEMPTS,
+    WORKER_WAIT_SECONDS,
     check_workers,
     cluster_errors,
 )
@@ -158,7 +158,11 @@ class RemoteFolds:
         try:
             with cluster_errors(self._client):
                 self._client.run(_forget, self._names, on_error="ignore")
-        except (*LOST, ClusterError, ValueError):  # no worker is left that could remember
+        except (
+            *LOST_WORKER_ERRORS,
+            ClusterError,
+            ValueError,
+        ):  # no worker is left that could remember
             pass
 
     def _recall(self, most: int) -> list[list[Step]]:
@@ -231,18 +235,18 @@ class RemoteFolds:
     def _try_all(self, submit: Callable[[], list[Any]], budget: Budget) -> list[Any]:
         """Run tasks, again when workers are lost."""
         problem: BaseException | None = None
-        for _ in range(ATTEMPTS):
-            check_workers(self._client, patience=PATIENCE)
+        for _ in range(MAX_ATTEMPTS):
+            check_workers(self._client, wait_seconds=WORKER_WAIT_SECONDS)
             try:
                 with cluster_errors(self._client):
                     if problem is not None:
                         self._sent = self._send()
                     return self._run(submit(), budget)
-            except LOST as lost:
+            except LOST_WORKER_ERRORS as lost:
                 problem = lost
         raise WorkerLostError(
-            f"workers were lost in each of {ATTEMPTS} attempts at a step of the validation; the "
-            f"last one said: {problem!r}"
+            f"workers were lost in each of {MAX_ATTEMPTS} attempts at a step of the validation; "
+            f"the last one said: {problem!r}"
         ) from problem
 
     def _run(self, futures: list[Any], budget: Budget) -> list[Any]:

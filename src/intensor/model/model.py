@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from intensor._arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape
 from intensor.data.named import refuse_tables
 from intensor.errors import CoordinateError, DenseTooLargeError, ShapeError
-from intensor.kernels import cells as cpu
+from intensor.kernels.sums import predict
 from intensor.options.checks import check_coords
 from intensor.problem.vertex import Vertices, mode_offsets, pack_vertices
 from intensor.runtime.memory import available_memory
@@ -104,7 +104,7 @@ class Model:
                 f"shape {words.shape}; expected {(count,)} and {expected}"
             )
         values = np.empty(len(cells))
-        cpu.predict(words, self.weights, cells, mode_offsets(self.shape), values)
+        predict(words, self.weights, cells, mode_offsets(self.shape), values)
         return values
 
     def to_dense(self, *, limit: int | None = None) -> FloatArray:

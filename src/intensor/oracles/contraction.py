@@ -13,7 +13,7 @@ import numpy as np
 
 from intensor._arrays import AnyArray, FlagArray, FloatArray
 from intensor.data.observations import Observations
-from intensor.kernels import cells as cpu
+from intensor.kernels.sums import contract_by_index
 from intensor.problem.layout import cell_matrix
 from intensor.problem.vertex import mode_offsets, mode_slices
 
@@ -102,7 +102,7 @@ class PerIndexRemembered:
     def index_costs(self, mode: int, flags: FlagArray, costs: FloatArray) -> FloatArray:
         """Return the costs of the indices of a mode (valid until the next call for it)."""
         out = self._sums[mode]
-        cpu.contract_by_index(
+        contract_by_index(
             self._cells,
             self._offsets,
             self._orders[mode],

@@ -6,14 +6,11 @@ import pytest
 import cells_cases
 from cells_cases import Case
 from intensor.backends.cpu import CpuCells
-from intensor.backends.cuda import cells as module
-from intensor.backends.cuda.cells import CudaCells, byte_sums
+from intensor.backends.cuda.cells import CudaCells
 from intensor.backends.cuda.observations import upload
 from intensor.backends.packed_cells import pack_cells
 from intensor.data.observations import observe
 from intensor.runtime.threads import Workers
-
-SHAPES = [(7,), (3, 4, 2)]
 
 
 def make(observations, radius):
@@ -21,7 +18,7 @@ def make(observations, radius):
 
 
 @pytest.mark.parametrize(
-    ("shape", "words"),
+    ("shape", "options"),
     [
         ((7,), {}),
         ((3, 4, 2), {"repeats": False}),
@@ -29,8 +26,8 @@ def make(observations, radius):
         ((2, 3, 2, 3), {"radius": 0.6}),
     ],
 )
-def test_sums(shape, words):
-    cells_cases.check_sums(Case(make, shape, **words))
+def test_sums(shape, options):
+    cells_cases.check_sums(Case(make, shape, **options))
 
 
 def test_more_words_than_a_kernel_takes():
@@ -77,26 +74,19 @@ def test_another_radius():
     assert case.cells.constant == pytest.approx(other.cells.constant)
 
 
-@pytest.mark.parametrize("on_host", [0, 1 << 18])
-@pytest.mark.parametrize("words", [{}, {"weighted": True}, {"repeats": False}], ids=str)
-def test_samples_are_those_of_the_host(monkeypatch, on_host, words):
-    monkeypatch.setattr(module, "ON_HOST", on_host)
-    case = Case(make, (3, 4, 3), n=80, **words)
+@pytest.mark.parametrize("max_host_sample", [0, 1 << 18])
+@pytest.mark.parametrize("options", [{}, {"weighted": True}, {"repeats": False}], ids=str)
+def test_samples_are_those_of_the_host(max_host_sample, options):
+    def make(observations, radius):
+        data = upload(observations)
+        return CudaCells(data, radius, Workers(1), max_host_sample=max_host_sample)
+
+    case = Case(make, (3, 4, 3), n=80, **options)
     there = case.cells.sample(30, np.random.default_rng(3))
     here = CpuCells(pack_cells(case.observations, 1.0), Workers(1))
     here = here.sample(30, np.random.default_rng(3))
-    assert isinstance(there, CudaCells if on_host == 0 else CpuCells)
+    assert isinstance(there, CudaCells if max_host_sample == 0 else CpuCells)
     assert there.n_cells == here.n_cells < case.cells.n_cells
     assert there.constant == pytest.approx(here.constant)
     totals = [cells.evaluate(case.words, 70, case.weights) for cells in (there, here)]
     assert totals[0] == pytest.approx(totals[1], rel=1e-12)
-
-
-def test_byte_sums():
-    weights = np.random.default_rng(0).random(128)
-    found = byte_sums(weights)
-    assert found.shape == (16, 256)
-    for pattern in (0, 1, 37, 255):
-        bits = [bit for bit in range(8) if pattern >> bit & 1]
-        expected = weights[64 + 8 * 3 :][bits].sum()
-        assert found[11, pattern] == pytest.approx(expected, abs=1e-15)
