@@ -9,8 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from forall import forall
-from intensor.model.metrics import nmse
-from intensor.model.model import build_model
+from intensor.model.model import build_model, nmse
 from intensor.problem.vertex import membership, mode_slices, pack_vertices
 from strategies import random_flags, seeds, shapes
 
