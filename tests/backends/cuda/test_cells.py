@@ -90,3 +90,16 @@ def test_samples_are_those_of_the_host(max_host_sample, options):
     assert there.constant == pytest.approx(here.constant)
     totals = [cells.evaluate(case.words, 70, case.weights) for cells in (there, here)]
     assert totals[0] == pytest.approx(totals[1], rel=1e-12)
+
+
+def test_an_index_that_returns_within_a_stretch_of_cells():
+    # Mode 1 goes 0 (7 cells), 1 (one cell), 0 (8 cells) through the 16 cells of a stretch.
+    third = np.arange(8)
+    parts = [(0, 0, third[:7]), (0, 1, third[:1]), (1, 0, third)]
+    coords = np.concatenate([[(a, b, c) for c in some] for a, b, some in parts])
+    cells = make(observe(coords, np.arange(1.0, 17.0), shape=(2, 2, 8)), 1.0)
+    cells.evaluate(np.zeros((12, 1), dtype=np.uint64), 1, np.zeros(64))
+    lanes = np.full(12, 1, dtype=np.uint64)
+    sums = cells.mode_sums(lanes, np.uint64(1), 1)[:, 0]
+    gradient = -2.0 * np.arange(1.0, 17.0) / 16.0
+    assert sums.tolist() == pytest.approx([gradient.sum() - gradient[7], gradient[7]])

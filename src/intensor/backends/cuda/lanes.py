@@ -15,7 +15,7 @@ cuda: Any = numba.cuda
 __all__ = ["lane_sums", "lane_sums_runs", "switch_lanes"]
 
 STRETCH = 16
-"""Number of cells after which ``lane_sums_runs`` checks whether the index changes."""
+"""Number of cells that ``lane_sums_runs`` adds without looking at their index if it is the same."""
 ALL_SHARES = 2.0**61
 """The integer that stands for the shares of all cells together."""
 ONE = np.uint64(1)
@@ -134,6 +134,7 @@ def lane_sums_runs(  # noqa: PLR0912, PLR0915  (the innermost loop, for each cas
     amounts = cuda.shared.array(TILE, numba.int64)
     parts = cuda.shared.array(TILE, numba.int64)
     indices = cuda.shared.array(TILE, numba.int32)
+    mixed_in = cuda.shared.array(TILE // STRETCH, numba.int32)  # last tile with several indices
     thread = cuda.threadIdx.x
     lane, first = thread % width, thread // width * width
     half = lane // 32
@@ -145,6 +146,9 @@ def lane_sums_runs(  # noqa: PLR0912, PLR0915  (the innermost loop, for each cas
     total = np.int64(0)
     curvature = np.int64(0)
     current = np.int32(-1)
+    if thread < TILE // STRETCH:
+        mixed_in[thread] = -1
+    cuda.syncthreads()
     for tile in range(cuda.blockIdx.x * each, min((cuda.blockIdx.x + 1) * each, tiles)):
         cell = min(tile * TILE + thread, n_cells - 1)
         word = live if tile * TILE + thread < n_cells else NONE
@@ -154,6 +158,9 @@ def lane_sums_runs(  # noqa: PLR0912, PLR0915  (the innermost loop, for each cas
         halve(word, members)
         amounts[thread] = np.int64(round(sign * costs[cell] * scale))
         indices[thread] = rows[mode, cell] - low
+        head = min(tile * TILE + thread - thread % STRETCH, n_cells - 1)
+        if rows[mode, cell] != rows[mode, head]:
+            mixed_in[thread // STRETCH] = tile
         if exchange:
             halve(vertices_around(rows, origins, 0, cell), inside)
             parts[thread] = np.int64(round(one_share * shares[cell * step] * ALL_SHARES))
@@ -164,7 +171,7 @@ def lane_sums_runs(  # noqa: PLR0912, PLR0915  (the innermost loop, for each cas
                 current = indices[start]
                 total = np.int64(0)
                 curvature = np.int64(0)
-            if indices[start + STRETCH - 1] != current:
+            if mixed_in[start // STRETCH] == tile:
                 for cell in range(start, start + STRETCH):
                     if indices[cell] != current:
                         _deliver(total, curvature, factor, current, lane, out_sums)
