@@ -184,7 +184,6 @@ def test_workers_and_settings_work_in_a_fork():
 
 LATE = """
     import atexit, threading, time
-    from textwrap import dedent
     import numpy as np
     import intensor
 
@@ -208,8 +207,8 @@ LATE = """
     ("wait", "start"),
     [
         (True, "threading.Thread(target=work).start()"),
-        (False, "atexit.register(work)"),
-        (False, "work()"),
+        pytest.param(False, "atexit.register(work)", marks=pytest.mark.slow),
+        pytest.param(False, "work()", marks=pytest.mark.slow),
     ],
     ids=["after the main thread", "at exit", "before"],
 )

@@ -12,6 +12,8 @@ from intensor.backends.packed_cells import pack_cells
 from intensor.data.observations import observe
 from intensor.runtime.threads import Workers
 
+slow = pytest.mark.slow  # the simulator runs every thread in Python
+
 
 def make(observations, radius):
     return CudaCells(upload(observations), radius, Workers(1))
@@ -20,22 +22,24 @@ def make(observations, radius):
 @pytest.mark.parametrize(
     ("shape", "options"),
     [
-        ((7,), {}),
-        ((3, 4, 2), {"repeats": False}),
         ((3, 4, 2), {"weighted": True, "n": 40}),
-        ((2, 3, 2, 3), {"radius": 0.6}),
+        pytest.param((7,), {}, marks=slow),
+        pytest.param((3, 4, 2), {"repeats": False}, marks=slow),
+        pytest.param((2, 3, 2, 3), {"radius": 0.6}, marks=slow),
     ],
 )
 def test_sums(shape, options):
     cells_cases.check_sums(Case(make, shape, **options))
 
 
+@slow
 def test_more_words_than_a_kernel_takes():
     case = Case(make, (3, 4), n=30, k=200)
     error, _ = case.totals
     assert error + case.cells.constant == pytest.approx(case.objective.value(case.x), rel=1e-12)
 
 
+@slow
 def test_bits_of_vertices_that_do_not_count_are_left_out():
     case = Case(make, (3, 4), n=30, k=70)
     for count in (1, 8, 64, 67):
@@ -55,18 +59,19 @@ def test_many_observations_of_one_cell():
     assert gram[0, 0] == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("negative", [False, True])
+@pytest.mark.parametrize("negative", [False, pytest.param(True, marks=slow)])
 def test_descent(negative):
     cells_cases.check_descent(Case(make, (3, 4, 2), n=60), negative=negative)
 
 
-@pytest.mark.parametrize("negative", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("negative", [pytest.param(False, marks=slow), True])
+@pytest.mark.parametrize("weighted", [pytest.param(False, marks=slow), True])
 def test_refinement(negative, weighted):
     case = Case(make, (3, 4, 2), n=60, radius=0.7, weighted=weighted)
     cells_cases.check_refinement(case, negative=negative)
 
 
+@slow
 def test_another_radius():
     case, other = Case(make, (3, 4), n=40), Case(make, (3, 4), n=40, radius=1.5)
     case.cells.rescale(1.5)
@@ -75,7 +80,15 @@ def test_another_radius():
 
 
 @pytest.mark.parametrize("max_host_sample", [0, 1 << 18])
-@pytest.mark.parametrize("options", [{}, {"weighted": True}, {"repeats": False}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"repeats": False},
+        pytest.param({}, marks=slow),
+        pytest.param({"weighted": True}, marks=slow),
+    ],
+    ids=str,
+)
 def test_samples_are_those_of_the_host(max_host_sample, options):
     def make(observations, radius):
         data = upload(observations)

@@ -13,6 +13,8 @@ from intensor.backends.sharded.cells import ShardedCells
 from intensor.backends.sharded.shard import make_shard
 from intensor.runtime.threads import Workers
 
+slow = pytest.mark.slow  # the simulator runs every thread in Python
+
 
 def make(observations, radius):
     odd = np.arange(observations.n_cells) % 2 == 1
@@ -20,20 +22,23 @@ def make(observations, radius):
     return ShardedCells(sharded(observations, shards), radius, Workers(1))
 
 
-@pytest.mark.parametrize("repeats", [False, True])
+@pytest.mark.parametrize("repeats", [pytest.param(False, marks=slow), True])
 def test_sums(repeats):
-    cells_cases.check_sums(Case(make, (3, 4, 2), repeats=repeats))
+    cells_cases.check_sums(Case(make, (3, 2), n=30, repeats=repeats))
 
 
+@slow
 @pytest.mark.parametrize("negative", [False, True])
 def test_descent(negative):
     cells_cases.check_descent(Case(make, (3, 4, 2), n=60), negative=negative)
 
 
+@slow
 def test_refinement():
     cells_cases.check_refinement(Case(make, (3, 4, 2), n=60, radius=0.7), negative=False)
 
 
+@slow
 def test_another_radius():
     case, other = Case(make, (3, 4), n=40), Case(make, (3, 4), n=40, radius=1.5)
     case.cells.rescale(1.5)
