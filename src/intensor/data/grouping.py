@@ -13,13 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from intensor._arrays import AnyArray, IndexArray, Shape
-from intensor.kernels.sorting import (
-    count_digits,
-    fold_rows,
-    move_keys,
-    pick_distinct,
-    split_keys,
-)
+from intensor.kernels.sorting import count_digits, fold_rows, move_keys, pick_distinct, split_keys
 from intensor.runtime.threads import Workers, blocks_of
 
 __all__ = ["Groups", "group_rows"]

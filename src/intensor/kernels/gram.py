@@ -25,12 +25,7 @@ NONE = np.uint64(0)
 
 @njit(cache=True, nogil=True)
 def pack_members(
-    rows: AnyArray,
-    lanes: WordArray,
-    count: int,
-    first: int,
-    last: int,
-    out_members: WordArray,
+    rows: AnyArray, lanes: WordArray, count: int, first: int, last: int, out_members: WordArray
 ) -> None:
     """Write the cells that each of up to 64 vertices contains as bits.
 

@@ -80,12 +80,7 @@ def lane_sums(
 
 @njit(cache=True, nogil=True)
 def lane_products(
-    rows: AnyArray,
-    lanes: WordArray,
-    live: np.uint64,
-    first: int,
-    last: int,
-    out_words: WordArray,
+    rows: AnyArray, lanes: WordArray, live: np.uint64, first: int, last: int, out_words: WordArray
 ) -> None:
     """Find the live lanes in which each cell is on in all of the modes first..last-1.
 

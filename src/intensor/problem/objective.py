@@ -102,13 +102,7 @@ class Objective:
 
 
 def bound_from_sums(
-    constant: float,
-    cheapest: float,
-    *,
-    product: float,
-    size: float,
-    square: float,
-    terms: int = 1,
+    constant: float, cheapest: float, *, product: float, size: float, square: float, terms: int = 1
 ) -> float:
     """Return the bound of ``Objective.lower_bound`` from its sums over cells.
 

@@ -20,14 +20,7 @@ from intensor.backends.cuda.blocks import (
 
 cuda: Any = numba.cuda
 
-__all__ = [
-    "AT_ONCE",
-    "bound_sums",
-    "byte_sums",
-    "first_vertices",
-    "fit_cells",
-    "vertex_sums",
-]
+__all__ = ["AT_ONCE", "bound_sums", "byte_sums", "first_vertices", "fit_cells", "vertex_sums"]
 
 AT_ONCE = 2
 """Number of words whose tables ``fit_cells`` holds at a time, 16 KiB each."""
