@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from intensor._arrays import FloatArray, IndexArray, Shape, WordArray
+from intensor._arrays import FloatArray, IndexArray, WordArray
 from intensor.backends.base import BoundSums, bound_sums_in
 from intensor.backends.descent import descend_by_mode
 from intensor.backends.packed_cells import PackedCells
@@ -48,6 +48,7 @@ class CpuCells:
     def __init__(
         self, packed: PackedCells, workers: Workers, *, block_cells: int | None = None
     ) -> None:
+        self.shape, self.offsets, self.n_cells = packed.shape, packed.offsets, packed.n_cells
         self.packed = packed
         self.costs: FloatArray = np.empty(packed.n_cells)
         self._workers = workers
@@ -61,21 +62,6 @@ class CpuCells:
             lane_blocks = [(0, packed.n_cells)]
         self._lane_blocks = [slice(*block) for block in lane_blocks]
         self._sums: FloatArray = np.empty((len(lane_blocks), max(packed.shape), 64))
-
-    @property
-    def shape(self) -> Shape:
-        """Lengths of the modes."""
-        return self.packed.shape
-
-    @property
-    def offsets(self) -> IndexArray:
-        """(p + 1,) position at which each mode begins in flags and lanes."""
-        return self.packed.offsets
-
-    @property
-    def n_cells(self) -> int:
-        """Number of cells, u."""
-        return self.packed.n_cells
 
     @property
     def constant(self) -> float:

@@ -263,7 +263,7 @@ def test_workers_lost_while_observations_are_distributed_are_told_of(two, monkey
 
     monkeypatch.setattr(two, "gather", fail)
     path = stored(tmp_path / "data", intensor.planted((3, 3), 20))
-    with pytest.raises(WorkerLostError, match="while observations were spread"):
+    with pytest.raises(WorkerLostError, match="while observations were distributed"):
         intensor.solve(path, "value", radius=1.0, client=two)
 
 

@@ -121,28 +121,20 @@ class CudaCells(CellsElsewhere):
             vertex_totals=for_kernels(self._vertex_totals),
             sums=[for_kernels(self._sums[:length]) for length in data.shape],
         )
+        self._cell_shares = (self._views.shares, self._step, self._one_share)
 
     def evaluate(self, words: WordArray, count: int, weights: FloatArray) -> tuple[float, float]:
         """Move the gradient to a weighted sum of vertices; return its error and product."""
-        n_words = max(1, -(-count // 64))
+        views, n_words = self._views, max(1, -(-count // 64))
         table = self._send(narrow(sums.first_vertices(words, n_words, count), count))
         weight_sums = self._send(sums.byte_sums(weights[: 64 * n_words]))
         for first in range(0, n_words, sums.AT_ONCE):
             last = min(first + sums.AT_ONCE, n_words)
             n_bytes = min(8 * (last - first), max(1, -(-count // 8) - 8 * first))
             sums.fit_cells[self._grid, TILE, 0, 2048 * n_bytes](
-                self._views.rows,
-                table,
-                first,
-                last,
-                weight_sums,
-                self._views.targets,
-                self._views.shares,
-                self._step,
-                self._one_share,
-                last < n_words,
-                self._views.costs,
-                self._views.totals,
+                *(views.rows, table, first, last, weight_sums, views.targets),
+                *self._cell_shares,
+                *(last < n_words, views.costs, views.totals),
             )
         totals = to_host(self._totals)
         self._largest_cost = float(totals[:, 2].max())
@@ -161,47 +153,42 @@ class CudaCells(CellsElsewhere):
 
         With weights, it returns shares as integers instead, ``INTEGER_RANGE`` for all cells.
         """
-        n_words = -(-last // 64)
+        first_word, n_words = first // 64, -(-last // 64)
         table = self._send(narrow(words[:, :n_words], last))
-        weighted = self._data.shares is not None
-        planes = (int(self._largest_share) - 1).bit_length()
-        common = np.empty((last - first, last))
-        for left in range(first // 64, n_words):
+        blocks = self._xp.zeros((n_words - first_word, n_words, 64, 64), dtype=np.int64)
+        for left in range(first_word, n_words):
+            low, high = max(first - 64 * left, 0), min(last - 64 * left, 64)
             for right in range(n_words):
-                found = self._xp.zeros((64, 64), dtype=np.int64)
-                if weighted:
-                    gram.gram_block_weighted[self._grid, TILE](
-                        self._views.rows,
-                        table,
-                        left,
-                        right,
-                        self._views.shares,
-                        INTEGER_RANGE,
-                        found,
-                    )
-                else:
-                    n_right = min(last - 64 * right, 64)
-                    gram.gram_block[self._grid, TILE](
-                        self._views.rows,
-                        table,
-                        left,
-                        max(first - 64 * left, 0),
-                        min(last - 64 * left, 64),
-                        right,
-                        n_right,
-                        (n_right - 1).bit_length(),
-                        self._views.shares,
-                        self._step,
-                        planes,
-                        found,
-                    )
-                rows = slice(max(first, 64 * left), min(last, 64 * left + 64))
-                columns = slice(64 * right, min(last, 64 * right + 64))
-                block = to_host(found)[rows.start - 64 * left : rows.stop - 64 * left]
-                common[rows.start - first : rows.stop - first, columns] = block[
-                    :, : columns.stop - columns.start
-                ]
+                n_right = min(last - 64 * right, 64)
+                found = blocks[left - first_word, right]
+                self._count_common(table, (left, low, high), (right, n_right), found)
+        counts = to_host(blocks).swapaxes(1, 2).reshape(-1, 64 * n_words)
+        common: FloatArray = counts[first - 64 * first_word :][: last - first, :last].astype(float)
         return common
+
+    def _count_common(
+        self, table: Any, left: tuple[int, int, int], right: tuple[int, int], out_counts: Any
+    ) -> None:
+        """Count the observations that vertices of two words have in common.
+
+        Parameters
+        ----------
+        left
+            A word, and the first and last + 1 of its vertices.
+        right
+            Another word, and the number of its vertices.
+        """
+        rows, shares = self._views.rows, self._views.shares
+        if self._data.shares is not None:
+            gram.gram_block_weighted[self._grid, TILE](
+                rows, table, left[0], right[0], shares, INTEGER_RANGE, out_counts
+            )
+            return
+        digits = (right[1] - 1).bit_length()
+        planes = (int(self._largest_share) - 1).bit_length()
+        gram.gram_block[self._grid, TILE](
+            rows, table, *left, *right, digits, shares, self._step, planes, out_counts
+        )
 
     def vertex_sums(self, words: WordArray, first: int, last: int, out_sums: FloatArray) -> None:
         """Write the sums of the gradient over vertices first..last-1 to the same positions."""
@@ -283,14 +270,8 @@ class CudaCells(CellsElsewhere):
         shared = (
             self._views.rows,
             self._views.costs,
-            self._views.shares,
-            self._step,
-            self._one_share,
-            descent.sign,
-            descent.scale,
-            descent.origins,
-            descent.weights,
-            descent.lanes,
+            *self._cell_shares,
+            *(descent.sign, descent.scale, descent.origins, descent.weights, descent.lanes),
             live,
         )
         target = (mode, int(self.offsets[mode]), self._views.sums[mode])
@@ -302,13 +283,9 @@ class CudaCells(CellsElsewhere):
 
     def bound_sums(self) -> BoundSums:
         """Return the sums that make up the free bound, at the current gradient."""
+        views = self._views
         sums.bound_sums[self._grid, TILE](
-            self._views.costs,
-            self._views.targets,
-            self._views.shares,
-            self._step,
-            self._one_share,
-            self._views.totals,
+            views.costs, views.targets, *self._cell_shares, views.totals
         )
         return BoundSums(*to_host(self._totals).sum(axis=0).tolist())
 

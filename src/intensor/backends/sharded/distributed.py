@@ -195,8 +195,8 @@ def _loading(client: Client) -> Iterator[None]:
             yield
     except (CancelledError, KilledWorker, CommClosedError, TimeoutError) as lost:
         raise WorkerLostError(
-            f"workers were lost while observations were spread over them: {lost!r}; they may have "
-            "too little memory"
+            f"workers were lost while observations were distributed over them: {lost!r}; they may "
+            "have too little memory"
         ) from lost
 
 
