@@ -11,7 +11,7 @@ from intensor.backends.base import BoundSums
 from intensor.backends.cuda.cells import CudaCells
 from intensor.backends.cuda.device import array_module
 from intensor.backends.cuda.observations import DeviceObservations
-from intensor.backends.sharded.shard import Exchange, Shard, State
+from intensor.backends.sharded.shard import Shard, State
 from intensor.runtime.threads import Workers
 
 __all__ = ["DeviceShard"]
@@ -62,21 +62,13 @@ class DeviceShard:
         lanes: WordArray,
         live: np.uint64,
         mode: int,
-        exchange: Exchange | None,
         *,
         workers: Workers,
-        negative: bool = False,
+        **options: Any,
     ) -> FloatArray:
         """Return the (r, 64) cost of each index of a mode, lane by lane."""
         self._move_to(state)
-        return self._cells.mode_sums(
-            lanes,
-            live,
-            mode,
-            origins=None if exchange is None else exchange.lanes,
-            weights=None if exchange is None else exchange.weights,
-            negative=negative,
-        )
+        return self._cells.mode_sums(lanes, live, mode, **options)
 
     def gram(self, words: WordArray, first: int, last: int, *, workers: Workers) -> FloatArray:
         """Return the (last - first, last) numbers of observations that vertices have in common."""

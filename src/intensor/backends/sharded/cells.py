@@ -14,7 +14,7 @@ from intensor.backends.cpu import CpuCells
 from intensor.backends.descent import descend_by_mode
 from intensor.backends.elsewhere import CellsElsewhere
 from intensor.backends.packed_cells import pack_cells, pack_sample
-from intensor.backends.sharded.shard import Exchange, Shard, State
+from intensor.backends.sharded.shard import Shard, State
 from intensor.data.observations import Observations
 from intensor.errors import SettingError
 from intensor.problem.vertex import mode_offsets
@@ -138,11 +138,12 @@ class ShardedCells(CellsElsewhere):
     def _descend(
         self, lanes: WordArray, weights: FloatArray, count: int, sweeps: int, *, negative: bool
     ) -> FloatArray:
-        exchange = Exchange(lanes=lanes.copy(), weights=weights) if weights.any() else None
+        options: dict[str, Any] = {"negative": negative}
+        if weights.any():
+            options |= {"origins": lanes.copy(), "weights": weights}
 
         def sum_shards(lanes: WordArray, live: np.uint64, mode: int) -> FloatArray:
-            question = (self._state, lanes, live, mode, exchange)
-            asked = self._ask("mode_sums", *question, negative=negative)
+            asked = self._ask("mode_sums", self._state, lanes, live, mode, **options)
             total: FloatArray = sum(asked[1:], asked[0])
             return total
 

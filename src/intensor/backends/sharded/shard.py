@@ -24,7 +24,7 @@ from intensor.problem.layout import positions
 from intensor.problem.vertex import lanes_between, mode_offsets
 from intensor.runtime.threads import Workers
 
-__all__ = ["Exchange", "Shard", "State", "make_shard"]
+__all__ = ["Shard", "State", "make_shard"]
 
 CELLS_AT_ONCE = 1 << 16
 """Number of cells of a shard that are summed over at a time; a multiple of 64."""
@@ -51,14 +51,6 @@ class State:
     weights: FloatArray
     radius: float
     one_share: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Exchange:
-    """Vertices in use that are to be exchanged for others, one per lane, and their weights."""
-
-    lanes: WordArray
-    weights: FloatArray
 
 
 class _Block(NamedTuple):
@@ -115,23 +107,30 @@ class Shard:
         lanes: WordArray,
         live: np.uint64,
         mode: int,
-        exchange: Exchange | None,
         *,
         workers: Workers,
+        origins: WordArray | None = None,
+        weights: FloatArray | None = None,
         negative: bool = False,
     ) -> FloatArray:
-        """Return the (r, 64) cost of each index of a mode, lane by lane."""
+        """Return the (r, 64) cost of each index of a mode, lane by lane.
+
+        Parameters
+        ----------
+        origins, weights
+            Lanes of vertices in use that are to be exchanged, and their (64,) weights.
+        """
         low, high = mode_offsets(self.shape)[mode : mode + 2].tolist()
 
         def add_up(block: _Block) -> FloatArray:
             rows, costs = block.rows, -block.costs if negative else block.costs
             sums = np.empty((high - low, 64))
-            if exchange is None:
+            if origins is None or weights is None:
                 lane_sums(rows, costs, lanes, live, mode, low, sums)
                 return sums
-            origins = np.empty(costs.size, dtype=np.uint64)
-            lane_products(rows, exchange.lanes, EVERY_LANE, 0, rows.shape[1], origins)
-            exchanged = (block.shares, origins, exchange.weights)
+            inside = np.empty(costs.size, dtype=np.uint64)
+            lane_products(rows, origins, EVERY_LANE, 0, rows.shape[1], inside)
+            exchanged = (block.shares, inside, weights)
             lane_sums_around(rows, costs, *exchanged, lanes, live, mode, low, sums)
             return sums
 
