@@ -11,7 +11,7 @@ import naive_cuda
 import zoo
 from intensor.backends.cuda import blocks, collapse, gram, lanes, sums
 from intensor.backends.cuda.blocks import TILE, grid_of
-from intensor.backends.cuda.device import array_module, for_kernels, simulated, to_host
+from intensor.backends.cuda.device import array_module, for_kernels, to_host
 from intensor.data.observations import observe
 from intensor.problem.layout import positions
 from intensor.problem.vertex import mode_offsets
@@ -19,8 +19,6 @@ from intensor.problem.vertex import mode_offsets
 OWN_TEST = {"patterns"}
 """Modules whose kernels are compared with their twins elsewhere."""
 SCALE = 2.0**40
-FIRST_LANES = np.uint64(2**32 - 1 if simulated() else 2**64 - 1)
-"""Lanes to sum over: the simulator's ``cuda.ffs`` is wrong above 32 bits."""
 
 
 @dataclass
@@ -91,8 +89,7 @@ def lane_arguments(case, exchange, sign):
     weights = case.rng.uniform(size=64) * exchange
     origins, moving = case.words(case.length, 1), case.words(case.length, 1)
     scaled = sign, SCALE, origins, weights, moving
-    live = case.words(1)[0] & FIRST_LANES
-    return case.rows, case.costs, *case.shares, *scaled, live
+    return case.rows, case.costs, *case.shares, *scaled, case.words(1)[0]
 
 
 def each_lane_sum(case, name, *widths):

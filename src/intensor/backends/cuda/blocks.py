@@ -30,6 +30,7 @@ __all__ = [
     "find_largest",
     "grid_of",
     "halve",
+    "lowest_bit",
     "narrow",
     "vertices_around",
 ]
@@ -68,6 +69,19 @@ def vertices_around(rows: AnyArray, words: WordArray, word: int, cell: int) -> A
     for mode in range(rows.shape[0]):
         members &= words[rows[mode, cell], word]
     return members
+
+
+@cuda.jit(device=True, inline=True)
+def _lowest_bit(word: np.uint64) -> Any:
+    return cuda.ffs(word) - 1
+
+
+def _lowest_bit_simulated(word: np.uint64) -> int:
+    return (int(word) & -int(word)).bit_length() - 1
+
+
+lowest_bit = cuda.jit(device=True)(_lowest_bit_simulated) if simulated() else _lowest_bit
+"""Return the number of the lowest set bit of a word; the simulator's ``ffs`` ends at 32 bits."""
 
 
 @cuda.jit(device=True, inline="always")

@@ -8,7 +8,7 @@ import numba.cuda
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, WordArray
-from intensor.backends.cuda.blocks import NONE, TILE, halve, vertices_around
+from intensor.backends.cuda.blocks import NONE, TILE, halve, lowest_bit, vertices_around
 
 cuda: Any = numba.cuda
 
@@ -82,7 +82,7 @@ def lane_sums(
             share = one_share * shares[cell * step]
             index = rows[mode, cell] - low
             while members != NONE:
-                lane = cuda.ffs(members) - 1
+                lane = lowest_bit(members)
                 cost = _cost(amount, share, inside, lane, weights, scale)
                 cuda.atomic.add(out_sums, (index, lane), cost)
                 members &= members - ONE
