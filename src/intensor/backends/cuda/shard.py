@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,15 @@ class DeviceShard:
         xp = array_module()
         self._shard = shard
         once = int(shard.counts.max()) == 1
-        self._rows = xp.asarray(np.ascontiguousarray(shard.rows.T))
-        self._counts = xp.asarray(np.ones(1, dtype=np.uint8) if once else shard.counts)
-        self._means = xp.asarray(shard.means)
+        self._data = DeviceObservations(
+            shape=shard.shape,
+            rows=xp.asarray(np.ascontiguousarray(shard.rows.T)),
+            counts=xp.asarray(np.ones(1, dtype=np.uint8) if once else shard.counts),
+            means=xp.asarray(shard.means),
+            n=1,
+            within=0.0,
+            mean_square=0.0,
+        )
         self._state: State | None = None
         self._totals = np.zeros(2)
         self._cells = self._open(1.0, 1.0)
@@ -108,16 +115,7 @@ class DeviceShard:
         self._state = state
 
     def _open(self, radius: float, one_share: float) -> CudaCells:
-        data = DeviceObservations(
-            shape=self._shard.shape,
-            rows=self._rows,
-            counts=self._counts,
-            means=self._means,
-            n=round(1.0 / one_share),
-            within=0.0,
-            mean_square=0.0,
-        )
-        return CudaCells(data, radius, Workers(1))
+        return CudaCells(replace(self._data, n=round(1.0 / one_share)), radius, Workers(1))
 
 
 def _same(one: State, two: State) -> bool:

@@ -144,17 +144,15 @@ def observe_on_workers(
         if isinstance(source, tuple):
             return _from_memory(client, source, n_shards, shape, allow_negative, device)
         if isinstance(source, Dataset):
-            pieces = [
-                client.submit(_read, source, file, shape, allow_negative, n_shards, pure=False)
-                for file in source.files
-            ]
+            dataset, parts = source, source.files
         else:
             modes = tuple(name for name in source.columns if name != value)
             dataset = Dataset(files=(), modes=modes, value=str(value), n_rows=0)
-            pieces = [
-                client.submit(_check_frame, dataset, frame, shape, allow_negative, n_shards)
-                for frame in client.compute(source.to_delayed())
-            ]
+            parts = client.compute(source.to_delayed())
+        pieces = [
+            client.submit(_read, dataset, part, shape, allow_negative, n_shards, pure=False)
+            for part in parts
+        ]
         return _from_pieces(client, pieces, n_shards, shape, allow_negative, device)
 
 
@@ -260,19 +258,13 @@ def _from_pieces(
 
 
 def _read(
-    dataset: Dataset, file: Path, shape: Shape | None, allow_negative: bool, n_shards: int
+    dataset: Dataset, source: Any, shape: Shape | None, allow_negative: bool, n_shards: int
 ) -> list[Piece]:
-    """Read a file and cut it into one piece per shard."""
-    batches = dataset.batches(file, shape=shape, allow_negative=allow_negative)
-    return _cut(batches, len(dataset.modes), n_shards)
-
-
-def _check_frame(
-    dataset: Dataset, frame: Any, shape: Shape | None, allow_negative: bool, n_shards: int
-) -> list[Piece]:
-    """Check a partition of a DataFrame and cut it into one piece per shard."""
-    batch = dataset.check_frame(frame, shape=shape, allow_negative=allow_negative)
-    return _cut([batch], len(dataset.modes), n_shards)
+    """Read a file or a partition of a DataFrame, and cut it into one piece per shard."""
+    options: dict[str, Any] = {"shape": shape, "allow_negative": allow_negative}
+    if isinstance(source, Path):
+        return _cut(dataset.batches(source, **options), len(dataset.modes), n_shards)
+    return _cut([dataset.check_frame(source, **options)], len(dataset.modes), n_shards)
 
 
 def _cut(batches: Iterable[Batch], n_modes: int, n_shards: int) -> list[Piece]:
