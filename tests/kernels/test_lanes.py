@@ -37,7 +37,8 @@ def test_lane_sums_take_rows_of_any_type(kind):
 
 def test_without_a_sweep_nothing_moves():
     rng = np.random.default_rng(0)
-    rows, costs, starts = rng.integers(0, 7, (9, 2)), rng.standard_normal(9), random_words(rng, 7)
+    rows = rng.integers(0, 7, (9, 2), dtype=np.uint8)
+    costs, starts = rng.standard_normal(9), random_words(rng, 7)
     lanes, values = starts.copy(), np.zeros(64)
     kernels.descend_lanes(
         rows, mode_offsets((3, 4)), costs, 64, 0, np.empty((4, 64)), lanes, values
