@@ -1,7 +1,8 @@
-"""What every kind of ``Cells`` must do, against dense matrices."""
+"""Checks of every implementation of ``Cells`` against dense matrices."""
 
 import numpy as np
 
+from intensor.backends.sharded.cells import ShardedObservations
 from intensor.data.observations import Observations, observe
 from intensor.problem.objective import build_objective
 from intensor.problem.vertex import membership, pack_vertices
@@ -11,12 +12,12 @@ SHAPES = [(7,), (4, 5), (3, 4, 2), (2, 3, 2, 3)]
 
 
 class Case:
-    """Cells of some kind beside a dense copy of everything they should know.
+    """Cells of a backend, and dense arrays of everything that they should return.
 
     Parameters
     ----------
     make
-        Makes the cells from observations and a radius.
+        Function of observations and a radius that returns the cells.
     """
 
     def __init__(self, make, shape, *, n=120, k=70, radius=1.0, weighted=False, repeats=True):
@@ -82,25 +83,25 @@ def check_descent(case, *, negative):
     assert values.shape == (count,)
     for row, value in zip(rows_of(lanes, count), values, strict=True):
         np.testing.assert_allclose(value, costs @ case.member(row), rtol=0, atol=1e-12)
-        for place in range(row.size):
+        for index in range(row.size):
             other = row.copy()
-            other[place] ^= 1
+            other[index] ^= 1
             assert costs @ case.member(other) >= value - 1e-12
 
 
 def check_refinement(case, *, negative):
-    """Exchanging a vertex moves the objective by what is said, and never up."""
+    """Exchanging a vertex changes the objective by the value returned, and never raises it."""
     count, sign = 30, -1.0 if negative else 1.0
     lanes = case.words[:, 0].copy()
     weights = case.weights[:count] + 0.01
     values = case.cells.refine(lanes, weights, 3, negative=negative)
     shares, before = case.objective.weights, case.objective.value(case.x)
     changed = 0
-    for place, row in enumerate(rows_of(lanes, count)):
-        old, new = case.members[place], case.member(row)
-        after = case.objective.value(case.x + sign * weights[place] * (new - old))
-        own = sign * (case.gradient @ old) - weights[place] * (shares @ old)
-        fall = weights[place] * (own - values[place])
+    for lane, row in enumerate(rows_of(lanes, count)):
+        old, new = case.members[lane], case.member(row)
+        after = case.objective.value(case.x + sign * weights[lane] * (new - old))
+        own = sign * (case.gradient @ old) - weights[lane] * (shares @ old)
+        fall = weights[lane] * (own - values[lane])
         np.testing.assert_allclose(before - after, fall, rtol=0, atol=1e-12)
         assert fall >= -1e-14
         changed += fall > 1e-9
@@ -121,13 +122,22 @@ class ShardsHere:
     def sizes(self):
         return tuple(shard.n_cells for shard in self.shards)
 
-    def ask(self, what, *arguments, **words):
-        return [
-            getattr(shard, what)(*arguments, workers=self.workers, **words) for shard in self.shards
-        ]
+    def ask(self, method, *arguments, **options):
+        options["workers"] = self.workers
+        return [getattr(shard, method)(*arguments, **options) for shard in self.shards]
 
-    def pick(self, places):
-        return [shard.pick(here) for shard, here in zip(self.shards, places, strict=True)]
+
+def sharded(observations, shards, threads=1):
+    """Return shards of this process as the cells of these observations."""
+    return ShardedObservations(
+        shape=observations.shape,
+        shards=ShardsHere(shards, threads),
+        n=observations.n,
+        within=observations.within,
+        mean_square=observations.mean_square,
+        lowest=float(observations.means.min()),
+        highest=float(observations.means.max()),
+    )
 
 
 def some_of(observations, chosen):

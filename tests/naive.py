@@ -1,46 +1,29 @@
-"""The kernels in plain Python and NumPy: slow, obvious, the truth the others are tested against.
+"""The kernels in plain Python and NumPy: slow, obvious, the truth that they are tested against.
 
-``rows`` is always (u, p): for each cell the position of its index in the flags, mode by mode.
+Every function has the name and the arguments of a kernel in ``intensor.kernels``. ``rows`` is
+always (u, p): for each cell the position of its index in the flags, mode by mode.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import numpy as np
 
 from intensor._arrays import AnyArray, FlagArray, FloatArray, IndexArray, WordArray
 
-__all__ = [
-    "contract",
-    "descend_lanes",
-    "fit_cells",
-    "gram_rows",
-    "gram_rows_weighted",
-    "join_lanes",
-    "lane_products",
-    "lane_sums",
-    "lane_sums_within",
-    "member_sums",
-    "mix_starts",
-    "pack_members",
-    "predict",
-    "split_lanes",
-    "still_falling",
-    "store_words",
-    "switch_lanes",
-]
-
 LANES = 64
-"""Bits of a word."""
+"""Number of bits of a word."""
 
 
-def _is_on(word: np.uint64 | int, place: int) -> bool:
+def _is_on(word: np.uint64 | int, bit: int) -> bool:
     """Return whether a bit of a word is set."""
-    return bool((int(word) >> place) & 1)
+    return bool((int(word) >> bit) & 1)
 
 
 def _word_of(bits: list[bool]) -> np.uint64:
     """Return up to 64 bits as a word, the first one lowest."""
-    return np.uint64(sum(1 << place for place, bit in enumerate(bits) if bit))
+    return np.uint64(sum(1 << number for number, bit in enumerate(bits) if bit))
 
 
 def contract(
@@ -48,18 +31,7 @@ def contract(
 ) -> None:
     """Sum the cost of each index of a mode over its cells whose other modes are all on.
 
-    Parameters
-    ----------
-    rows
-        (u, p) positions in ``flags``.
-    mode
-        The mode whose indices are priced; its own flags do not matter.
-    flags
-        (sum(shape),) the vertex.
-    costs
-        (u,) cost of each cell.
-    out_sums
-        (sum(shape),) zeros on entry; filled where the mode's indices stand.
+    ``out_sums`` is (sum(shape),) zeros on entry and is filled at the positions of the mode.
     """
     n_modes = rows.shape[1]
     for cell in range(rows.shape[0]):
@@ -67,25 +39,36 @@ def contract(
             out_sums[rows[cell, mode]] += costs[cell]
 
 
-def predict(words: WordArray, weights: FloatArray, rows: AnyArray, out_values: FloatArray) -> None:
-    """Sum the weights of the vertices that contain each cell.
+def contract_by_index(
+    cells: AnyArray,
+    offsets: IndexArray,
+    order: AnyArray,
+    starts: IndexArray,
+    mode: int,
+    flags: FlagArray,
+    costs: FloatArray,
+    out_sums: FloatArray,
+) -> None:
+    """Do the same for (u, p) indices; ``out_sums`` is (r,). ``order`` is not needed here."""
+    sums = np.zeros(int(offsets[-1]))
+    contract(cells.astype(np.int64) + offsets[:-1], mode, flags, costs, sums)
+    out_sums[:] = sums[offsets[mode] : offsets[mode + 1]]
 
-    Parameters
-    ----------
-    words
-        (sum(shape), n_words) transposed bits, see ``Vertices``.
-    weights
-        (k,) weight of each vertex.
-    rows
-        (u, p) positions of the cells.
-    out_values
-        (u,) filled with the predictions.
-    """
-    for cell in range(rows.shape[0]):
+
+def predict(
+    words: WordArray,
+    weights: FloatArray,
+    cells: IndexArray,
+    offsets: IndexArray,
+    out_values: FloatArray,
+) -> None:
+    """Sum the weights of the vertices that contain each cell."""
+    for cell in range(cells.shape[0]):
         total = 0.0
         for vertex in range(weights.shape[0]):
             word, bit = divmod(vertex, LANES)
-            if all(_is_on(words[position, word], bit) for position in rows[cell]):
+            positions = cells[cell] + offsets[:-1]
+            if all(_is_on(words[position, word], bit) for position in positions):
                 total += weights[vertex]
         out_values[cell] = total
 
@@ -97,17 +80,15 @@ def lane_sums(
     live: np.uint64,
     mode: int,
     low: int,
-    first: int,
-    last: int,
     out_sums: FloatArray,
 ) -> None:
-    """Sum the cost of each index of a mode over the cells first..last-1, for each live lane.
+    """Sum the cost of each index of a mode over the cells, for each live lane.
 
     ``out_sums`` is (r, 64); lanes that are not live get 0.
     """
     others = [other for other in range(rows.shape[1]) if other != mode]
     out_sums[:] = 0.0
-    for cell in range(first, last):
+    for cell in range(rows.shape[0]):
         for lane in range(LANES):
             inside = all(_is_on(lanes[rows[cell, other]], lane) for other in others)
             if _is_on(live, lane) and inside:
@@ -141,7 +122,7 @@ def lane_sums_within(
     low: int,
     out_sums: FloatArray,
 ) -> None:
-    """Sum the cost of each index of a mode, given what the modes outside first..last-1 allow."""
+    """Sum the cost of each index of a mode, with the modes outside first..last-1 fixed."""
     inner = [other for other in range(first, last) if other != mode]
     out_sums[:] = 0.0
     for cell in range(rows.shape[0]):
@@ -161,14 +142,12 @@ def lane_sums_around(
     live: np.uint64,
     mode: int,
     low: int,
-    first: int,
-    last: int,
     out_sums: FloatArray,
 ) -> None:
-    """Sum what each index costs when the vertex of a lane is exchanged, curvature included."""
+    """Sum the cost of each index when the vertex of a lane is exchanged, curvature included."""
     others = [other for other in range(rows.shape[1]) if other != mode]
     out_sums[:] = 0.0
-    for cell in range(first, last):
+    for cell in range(rows.shape[0]):
         for lane in range(LANES):
             inside = all(_is_on(lanes[rows[cell, other]], lane) for other in others)
             if _is_on(live, lane) and inside:
@@ -182,7 +161,7 @@ def switch_lanes(
 ) -> None:
     """Switch on exactly the indices of negative cost in each live lane; add up these costs.
 
-    Lanes that are not live keep their bits; from ``count`` on lanes have no negative cost.
+    Lanes that are not live keep their bits. Only the first ``count`` lanes have negative costs.
     """
     out_values[:] = 0.0
     for index in range(out_lanes.size):
@@ -197,7 +176,7 @@ def switch_lanes(
 
 
 def still_falling(live: np.uint64, values: FloatArray, out_values: FloatArray) -> np.uint64:
-    """Take over the values of live lanes that are lower than before; return these lanes."""
+    """Copy the values of live lanes that are lower than before; return these lanes."""
     falling = [
         _is_on(live, lane) and bool(values[lane] < out_values[lane]) for lane in range(LANES)
     ]
@@ -212,19 +191,19 @@ def descend_lanes(
     offsets: IndexArray,
     costs: FloatArray,
     count: int,
-    most_sweeps: int,
+    max_sweeps: int,
     sums: FloatArray,
     out_lanes: WordArray,
     out_values: FloatArray,
 ) -> None:
     """Alternate over the modes, one lane after the other, until its value stops falling.
 
-    The room in ``sums`` is not needed here.
+    The working memory in ``sums`` is not needed here.
     """
     out_values[:] = np.inf
     for lane in range(count):
         flags = np.array([_is_on(word, lane) for word in out_lanes], dtype=np.uint8)
-        for _ in range(most_sweeps):
+        for _ in range(max_sweeps):
             for mode in range(rows.shape[1]):
                 index_costs = np.zeros(flags.size)
                 contract(rows, mode, flags, costs, index_costs)
@@ -270,10 +249,10 @@ def mix_starts(noise: WordArray, known: WordArray, n_known: int, out_lanes: Word
 def store_words(flags: FlagArray, first: int, last: int, out_words: WordArray) -> None:
     """Write vertices first..last-1 into the transposed words; other bits stay."""
     for vertex in range(first, last):
-        word, place = divmod(vertex, LANES)
+        word, bit = divmod(vertex, LANES)
         for index in range(flags.shape[1]):
             bits = [_is_on(out_words[index, word], other) for other in range(LANES)]
-            bits[place] = bool(flags[vertex, index])
+            bits[bit] = bool(flags[vertex, index])
             out_words[index, word] = _word_of(bits)
 
 
@@ -299,8 +278,15 @@ def pack_members(
     for vertex in range(count):
         for word in range(first, last):
             cells = rows[LANES * word : LANES * (word + 1)]
-            inside = [all(_is_on(lanes[place], vertex) for place in cell) for cell in cells]
+            inside = [all(_is_on(lanes[position], vertex) for position in cell) for cell in cells]
             out_members[vertex, word] = _word_of(inside)
+
+
+def transpose_bits(out_block: WordArray) -> None:
+    """Swap bit j of word i with bit i of word j, for all of 64 words."""
+    before = out_block.copy()
+    for row in range(LANES):
+        out_block[row] = _word_of([_is_on(before[other], row) for other in range(LANES)])
 
 
 def gram_rows(
@@ -355,24 +341,160 @@ def fit_cells(
     weights: FloatArray,
     targets: FloatArray,
     shares: FloatArray,
-    first: int,
-    last: int,
     out_costs: FloatArray,
     out_totals: FloatArray,
 ) -> None:
-    """Predict the cells first..last-1 and compare them with their targets.
+    """Predict the cells and compare them with their targets.
 
     ``out_costs`` gets the gradient of the squared error, ``out_totals`` the squared error and
     the gradient times the prediction.
     """
     out_totals[:] = 0.0
-    for cell in range(first, last):
+    for cell in range(rows.shape[0]):
         x = 0.0
         for vertex in range(LANES * n_words):
-            word, place = divmod(vertex, LANES)
-            if all(_is_on(words[position, word], place) for position in rows[cell]):
+            word, bit = divmod(vertex, LANES)
+            if all(_is_on(words[position, word], bit) for position in rows[cell]):
                 x += weights[vertex]
         residual = x - targets[cell]
         out_costs[cell] = 2.0 * (shares[cell] * residual)
         out_totals[0] += shares[cell] * residual * residual
         out_totals[1] += out_costs[cell] * x
+
+
+def fold_rows(
+    cells: IndexArray, shifts: IndexArray, first: int, last: int, out_keys: IndexArray
+) -> None:
+    """Put the indices of each row side by side above the number of the row."""
+    for row in range(first, last):
+        indices = zip(cells[row].tolist(), shifts.tolist(), strict=True)
+        out_keys[row] = row + sum(index << shift for index, shift in indices)
+
+
+def count_digits(keys: IndexArray, low: int, first: int, last: int, out_counts: IndexArray) -> None:
+    """Count the keys first..last-1 by the digit that begins at bit ``low``."""
+    for key in keys[first:last].tolist():
+        out_counts[(key >> low) % out_counts.size] += 1
+
+
+def move_keys(
+    keys: IndexArray,
+    low: int,
+    first: int,
+    last: int,
+    out_positions: IndexArray,
+    out_keys: IndexArray,
+) -> None:
+    """Write each of the keys first..last-1 to the next free position of its digit."""
+    for key in keys[first:last].tolist():
+        digit = (key >> low) % out_positions.size
+        out_keys[out_positions[digit]] = key
+        out_positions[digit] += 1
+
+
+def _is_new(keys: IndexArray, row_bits: int, position: int) -> bool:
+    """Return whether a sorted key has another cell than the key before it."""
+    here, before = int(keys[position]), int(keys[position - 1])
+    return position == 0 or here >> row_bits != before >> row_bits
+
+
+def split_keys(
+    keys: IndexArray,
+    row_bits: int,
+    first: int,
+    last: int,
+    out_order: AnyArray,
+    out_count: IndexArray,
+) -> None:
+    """Write the row of each sorted key, and count the keys whose cell is new."""
+    out_order[first:last] = [key % 2**row_bits for key in keys[first:last].tolist()]
+    out_count[0] = sum(_is_new(keys, row_bits, position) for position in range(first, last))
+
+
+def pick_distinct(
+    keys: IndexArray,
+    row_bits: int,
+    first: int,
+    last: int,
+    start: int,
+    out_starts: IndexArray,
+    out_keys: IndexArray,
+) -> None:
+    """Write the position and the key of every new cell, from position ``start`` on."""
+    new = [position for position in range(first, last) if _is_new(keys, row_bits, position)]
+    out_starts[start : start + len(new)] = new
+    out_keys[start : start + len(new)] = keys[new]
+
+
+def _observations_of(order: AnyArray, starts: IndexArray, cell: int) -> list[int]:
+    """Return the observations of a cell, in their order."""
+    ends = [*starts[1:].tolist(), order.size]
+    found: list[int] = order[starts[cell] : ends[cell]].tolist()
+    return found
+
+
+def sort_repeats(
+    starts: IndexArray,
+    values: FloatArray,
+    weights: FloatArray,
+    first: int,
+    last: int,
+    out_order: AnyArray,
+) -> None:
+    """Sort the observations of each cell by value, then by weight, then as they came."""
+    given = weights if weights.size else np.ones(values.size)
+    for cell in range(first, last):
+        rows = _observations_of(out_order, starts, cell)
+        part = slice(starts[cell], starts[cell] + len(rows))
+        out_order[part] = sorted(rows, key=lambda row: (values[row], given[row]))
+
+
+def collapse_repeats(
+    order: AnyArray,
+    starts: IndexArray,
+    values: FloatArray,
+    weights: FloatArray,
+    first: int,
+    last: int,
+    out_totals: FloatArray,
+    out_means: FloatArray,
+    out_sums: FloatArray,
+) -> None:
+    """Find the total weight and mean of each cell; add up squared deviations and squares."""
+    given = weights if weights.size else np.ones(values.size)
+    out_sums[:] = 0.0
+    for cell in range(first, last):
+        terms = [(given[row], values[row]) for row in _observations_of(order, starts, cell)]
+        total = _in_order(weight for weight, _ in terms)
+        mean = _in_order(weight * value for weight, value in terms) / total
+        mean += _in_order(weight * (value - mean) for weight, value in terms) / total
+        if len(terms) == 1:
+            mean = terms[0][1]
+        for weight, value in terms:
+            out_sums[0] += weight * (value - mean) * (value - mean)
+            out_sums[1] += weight * value * value
+        out_totals[cell], out_means[cell] = total, mean
+
+
+def _in_order(terms: Iterable[float]) -> float:
+    """Add up terms one after the other; ``sum`` is more exact than kernels are."""
+    total = 0.0
+    for term in terms:
+        total += term
+    return total
+
+
+def draw_cells(rows: AnyArray, seed: np.uint64, threshold: np.uint64, out_cells: IndexArray) -> int:
+    """Write the cells whose splitmix64 hash is below a threshold; return how many there are."""
+    found = []
+    for cell, row in enumerate(rows.tolist()):
+        hashed = int(seed)
+        for position in row:
+            hashed = ((hashed ^ position) + 0x9E3779B97F4A7C15) % 2**64
+            hashed = ((hashed ^ (hashed >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
+            hashed = ((hashed ^ (hashed >> 27)) * 0x94D049BB133111EB) % 2**64
+            hashed ^= hashed >> 31
+        if hashed < int(threshold):
+            found.append(cell)
+    out_cells[: len(found)] = found
+    return len(found)

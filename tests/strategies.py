@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 
 def shapes(*, least=1, most=6, longest=5, indices=14):
-    """Draw mode lengths, those of 1 among them, with at most so many indices together."""
+    """Draw mode lengths, including 1, with at most ``indices`` indices together."""
     lengths = st.lists(st.integers(1, longest), min_size=least, max_size=most)
     return lengths.filter(lambda found: sum(found) <= indices).map(tuple)
 

@@ -61,6 +61,32 @@ def smooth_tensor(shape, rng):
     return truth
 
 
+OBSERVED = {
+    "one cell": ((1,), 1),
+    "line": ((7,), 30),
+    "matrix": ((6, 7), 70),
+    "mode of length 1": ((4, 1, 5), 60),
+    "cube": ((3, 4, 2), 80),
+    "four modes": ((2, 3, 2, 3), 90),
+    "six modes": ((2, 2, 3, 2, 2, 2), 80),
+    "long mode": ((300, 3), 70),
+}
+"""Shape and number of the observations of small problems, for everything that sums over cells."""
+
+
+def observed(name, *, weighted=False, seed=0):
+    """Return shape, coords, values and sample weights (or None) of a problem of ``OBSERVED``.
+
+    A fifth of the observations are of one cell.
+    """
+    shape, n = OBSERVED[name]
+    rng = np.random.default_rng([seed, n, *shape])
+    coords = np.stack([rng.integers(0, length, n) for length in shape], axis=1)
+    coords[: n // 5] = coords[0]
+    weights = rng.uniform(0.1, 3.0, n) if weighted else None
+    return shape, coords, rng.uniform(size=n), weights
+
+
 # --- problems of the exact oracles
 
 CUTS = {

@@ -24,7 +24,7 @@ from benchmarks.scripts.exact import CASES, STRETCH, certify, hard_costs
 from intensor.backends.cuda.cells import CudaCells
 from intensor.backends.cuda.device import array_module, free_bytes
 from intensor.backends.cuda.observations import observe_on_device
-from intensor.model.metrics import nmse
+from intensor.model.model import nmse
 from intensor.oracles.exact.device_enumeration import DeviceEnumerationOracle
 from intensor.oracles.exact.enumeration import EnumerationOracle
 from intensor.problem.vertex import pack_vertices

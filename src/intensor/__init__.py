@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from intensor.fitting.model_file import load
     from intensor.fitting.path import RadiusPath
     from intensor.fitting.record import Fit, Validation
-    from intensor.model.metrics import nmse
-    from intensor.model.model import Box, Model
+    from intensor.model.model import Box, Model, nmse
     from intensor.solver.result import Counters, Progress, Result, Seconds, Status
 
 __version__ = "0.1.0"
@@ -79,7 +78,7 @@ _HOMES = {
     "complete": "_complete",
     "gauge_norm": "_gauge",
     "load": "fitting.model_file",
-    "nmse": "model.metrics",
+    "nmse": "model.model",
     "planted": "_planted",
     "solve": "_solve",
     "verify": "_verify",

@@ -1,4 +1,4 @@
-"""Names for the array types that travel between modules, and their inner product."""
+"""Names of the array types that modules exchange, and their inner product."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ IndexArray = NDArray[np.int64]
 FlagArray = NDArray[np.uint8]
 """0 or 1 per index, the modes laid end to end: one vertex is ``sum(shape)`` flags."""
 WordArray = NDArray[np.uint64]
+"""64-bit words in which every bit belongs to another vertex, lane or cell."""
 
 
 def inner(one: FloatArray, other: FloatArray) -> float:
     """Return the sum of products, the same on any number of threads.
 
-    BLAS cuts long vectors into as many pieces as it has threads, so that the last bits of its
-    inner products depend on the machine's number of cores.
+    BLAS cuts long vectors into one piece per thread, so the last bits of its inner products
+    depend on the number of cores.
     """
     return float((one * other).sum())

@@ -1,21 +1,26 @@
 """Cells in memory against dense matrices."""
 
-import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 import cells_cases
 from cells_cases import SHAPES, Case
+from forall import forall
 from intensor.backends.cpu import CpuCells
-from intensor.backends.packed_cells import distinct, pack_cells
-from intensor.runtime import threads
+from intensor.backends.packed_cells import pack_cells
 from intensor.runtime.threads import Workers
+from strategies import shapes
 
 
-@pytest.fixture(params=[1, 2])
-def make(request, monkeypatch):
-    if request.param == 2:
-        monkeypatch.setattr(threads, "BLOCK", 8)
-    return lambda cells, radius: CpuCells(pack_cells(cells, radius), Workers(request.param))
+@pytest.fixture(params=[(1, None), (2, 8)], ids=["one block", "blocks on two threads"])
+def make(request):
+    threads, block_cells = request.param
+
+    def make(observations, radius):
+        packed = pack_cells(observations, radius)
+        return CpuCells(packed, Workers(threads), block_cells=block_cells)
+
+    return make
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -45,7 +50,9 @@ def test_another_radius(make):
     assert case.cells.constant == pytest.approx(other.cells.constant)
 
 
-def test_distinct_numbers_are_sorted():
-    numbers = np.random.default_rng(0).integers(0, 50, 200)
-    assert distinct(numbers.copy()).tolist() == np.unique(numbers).tolist()
-    assert distinct(np.array([3])).tolist() == [3]
+@forall(few=10, many=300, shape=shapes(longest=4), weighted=st.booleans(), n=st.integers(1, 90))
+def test_sums_on_any_shape(shape, weighted, n):
+    def make(observations, radius):
+        return CpuCells(pack_cells(observations, radius), Workers(1))
+
+    cells_cases.check_sums(Case(make, shape, n=n, weighted=weighted))

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from intensor.backends import packed_cells
-from intensor.backends.packed_cells import pack_cells
+from intensor.backends.packed_cells import distinct, pack_cells
 from intensor.data.observations import observe
 
-SHAPES = [(7,), (5, 6), (3, 4, 5), (2, 3, 1, 4), (200, 100), (300, 2), (70_000, 3)]
+SHAPES = [(7,), (3, 4, 5), (2, 3, 1, 4), (70_000, 3)]
 
 
 def problem(shape, n=200, repeats=40, radius=2.0):
@@ -71,8 +71,8 @@ def test_a_sample_is_a_problem_of_its_own(size, repeats):
     sample = cells.sample(size, np.random.default_rng(3))
     assert 0 < sample.n_cells <= size
     assert len(set(sample.order.tolist())) == sample.n_cells
-    place = {int(where): row for row, where in enumerate(cells.order)}
-    rows = [place[int(where)] for where in sample.order]
+    row_of = {int(cell): row for row, cell in enumerate(cells.order)}
+    rows = [row_of[int(cell)] for cell in sample.order]
     for name in ("rows", "targets", "counts"):
         assert getattr(sample, name).tolist() == getattr(cells, name)[rows].tolist()
     total = sample.counts.sum(dtype=int)
@@ -97,3 +97,9 @@ def test_cells_observed_most_often_come_first(most):
     found = packed_cells._most_often_first(counts)
     assert found.tolist() == np.argsort(-counts.astype(int), kind="stable").tolist()
     assert found.dtype == np.uint16
+
+
+def test_distinct_numbers_are_sorted():
+    numbers = np.random.default_rng(0).integers(0, 50, 200)
+    assert distinct(numbers.copy()).tolist() == np.unique(numbers).tolist()
+    assert distinct(np.array([3])).tolist() == [3]

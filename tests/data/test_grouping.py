@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from intensor.data import grouping as module
 from intensor.data.grouping import group_rows
 from intensor.runtime.threads import Workers
 
@@ -13,8 +12,8 @@ def draw(shape, n, seed=0):
     return np.stack([rng.integers(0, length, n) for length in shape], axis=1)
 
 
-def check(cells, shape, workers=None):
-    groups = group_rows(cells, shape, workers)
+def check(cells, shape, workers=None, **options):
+    groups = group_rows(cells, shape, workers, **options)
     order = np.lexsort(cells.T[::-1])
     np.testing.assert_array_equal(groups.order, order)
     distinct, starts = np.unique(cells, axis=0, return_index=True)
@@ -25,7 +24,7 @@ def check(cells, shape, workers=None):
     return groups
 
 
-@pytest.mark.parametrize("few", [0, 1 << 12])
+@pytest.mark.parametrize("min_radix_rows", [0, 10**6])
 @pytest.mark.parametrize(
     ("shape", "n"),
     [
@@ -44,9 +43,8 @@ def check(cells, shape, workers=None):
         ((2**62,), 30),
     ],
 )
-def test_rows_are_in_order(shape, n, few, monkeypatch):
-    monkeypatch.setattr(module, "FEW", few)
-    check(draw(shape, n), shape)
+def test_rows_are_in_order(shape, n, min_radix_rows):
+    check(draw(shape, n), shape, min_radix_rows=min_radix_rows)
 
 
 def test_equal_rows_stay_in_their_order():

@@ -70,7 +70,7 @@ def test_the_order_of_rows_does_not_matter(raw, seed):
 
 
 @forall(few=60, many=500, raw=counted)
-def test_a_whole_weight_is_so_many_rows(raw):
+def test_an_integer_weight_is_as_many_rows(raw):
     rows = np.repeat(np.arange(len(raw)), raw.weights.astype(int))
     one, other = collapsed(raw), collapsed(raw, rows, sample_weight=None)
     assert_same(one, other)
@@ -119,7 +119,7 @@ def test_permuting_modes_permutes_cells(raw, seed):
         sample_weight=raw.weights,
     )
     one = collapsed(raw)
-    back = np.stack([turned.coords[place] for place in np.argsort(order)], axis=1).astype(int)
+    back = np.stack([turned.coords[mode] for mode in np.argsort(order)], axis=1).astype(int)
     sorted_back = np.lexsort(back.T[::-1])
     assert back[sorted_back].tolist() == np.stack(one.coords, axis=1).tolist()
     assert turned.counts[sorted_back].tolist() == one.counts.tolist()

@@ -246,7 +246,7 @@ def same(first, second, rel=1e-12):
     assert first.mean_square == pytest.approx(second.mean_square, rel=rel)
 
 
-def test_whole_weights_are_repeats():
+def test_integer_weights_are_repeats():
     coords, values = drawn()
     weights = np.random.default_rng(0).integers(0, 5, 60)
     found = observe(coords, values, sample_weight=weights, shape=(4, 3, 2))
@@ -267,13 +267,13 @@ def test_other_weights_against_a_dictionary():
     for row, cell in enumerate(coords.tolist()):
         rows.setdefault(tuple(cell), []).append(row)
     within = 0.0
-    for place, cell in enumerate(sorted(rows)):
+    for number, cell in enumerate(sorted(rows)):
         mine = rows[cell]
         mean = np.average(values[mine], weights=weights[mine])
         within += math.fsum(weights[mine] * (values[mine] - mean) ** 2)
-        assert found.means[place] == pytest.approx(mean, rel=1e-13)
-        assert found.cell_shares()[place] == pytest.approx(math.fsum(weights[mine]) / total)
-        assert found.counts[place] == len(mine)
+        assert found.means[number] == pytest.approx(mean, rel=1e-13)
+        assert found.cell_shares()[number] == pytest.approx(math.fsum(weights[mine]) / total)
+        assert found.counts[number] == len(mine)
     assert cells_of(found) == sorted(rows)
     assert found.n == 60
     assert found.within == pytest.approx(within / total, rel=1e-10)

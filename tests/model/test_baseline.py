@@ -47,7 +47,7 @@ def test_against_least_squares_with_rows_for_the_ridge():
     np.testing.assert_allclose(found.effects, np.linalg.lstsq(bordered, target)[0], atol=1e-10)
 
 
-def test_whole_weights_are_repeats():
+def test_integer_weights_are_repeats():
     shape = (5, 4)
     coords, values = drawn(shape, 40)
     weights = np.random.default_rng(1).integers(1, 5, 40)

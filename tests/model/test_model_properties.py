@@ -9,8 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from forall import forall
-from intensor.model.metrics import nmse
-from intensor.model.model import build_model
+from intensor.model.model import build_model, nmse
 from intensor.problem.vertex import membership, mode_slices, pack_vertices
 from strategies import random_flags, seeds, shapes
 
@@ -141,8 +140,8 @@ def test_vertices_come_back_from_their_bits(some):
     assert vertices.flags().tolist() == some.flags.tolist()
     cells = tuple(every_cell(some.shape).T)
     inside = np.zeros((len(some.flags), math.prod(some.shape)))
-    for place, row in enumerate(some.flags):
-        inside[place] = membership(row, cells, some.shape)
+    for number, row in enumerate(some.flags):
+        inside[number] = membership(row, cells, some.shape)
     assert vertices.overlaps(vertices).tolist() == (inside @ inside.T).tolist()
     for index in range(len(vertices)):
         for part, indices in zip(mode_slices(some.shape), vertices.box(index), strict=True):

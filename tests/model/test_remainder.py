@@ -26,8 +26,8 @@ def by_hand(cell):
     ]
     total = 0.0
     for combination in itertools.product(*choices):
-        place = tuple(index for index, _ in combination)
-        total += np.prod([share for _, share in combination]) * FIELD[place]
+        cell = tuple(index for index, _ in combination)
+        total += np.prod([share for _, share in combination]) * FIELD[cell]
     return total
 
 

@@ -1,4 +1,4 @@
-"""Transforms: there and back, and what has no place in the fitted scale."""
+"""Transforms: there and back, and values that have no finite value in the fitted scale."""
 
 import numpy as np
 import pytest
@@ -72,7 +72,7 @@ def test_a_function_must_work_element_by_element(forward):
 @pytest.mark.parametrize(
     ("forward", "shown"), [(np.log, "value 0.0 is -inf"), (lambda v: 0.0 / v, "value 0.0 is nan")]
 )
-def test_a_value_that_has_no_place_is_named(forward, shown):
+def test_a_value_without_a_finite_transform_is_named(forward, shown):
     transform = Transform(name="custom", forward=forward, inverse=np.exp)
     with pytest.raises(ValuesError, match=f"custom transform of the {shown}; expected a finite"):
         transform.apply(np.array([1.0, 0.0, 2.0]))

@@ -36,10 +36,10 @@ def test_the_value_is_the_mean_squared_error(radius):
     coords, values, cells = problem(0, radius=radius)
     objective = build_objective(cells, radius)
     x = np.random.default_rng(1).uniform(size=cells.n_cells)
-    place = {
+    number = {
         cell: i for i, cell in enumerate(zip(*(c.tolist() for c in cells.coords), strict=True))
     }
-    fitted = radius * x[[place[tuple(cell)] for cell in coords.tolist()]]
+    fitted = radius * x[[number[tuple(cell)] for cell in coords.tolist()]]
     direct = np.mean((fitted - values) ** 2)
     assert objective.scale * objective.value(x) == pytest.approx(direct, rel=1e-12)
     assert objective.weights.sum() == pytest.approx(1.0, rel=1e-14)

@@ -13,7 +13,7 @@ from textwrap import dedent
 import numba
 import pytest
 
-from intensor.kernels import packed
+from intensor.kernels import gram
 from intensor.oracles.exact import scan
 from intensor.runtime import compiling, kernel_files
 from intensor.runtime.kernel_files import Files, KernelFile, source_stamp
@@ -314,7 +314,7 @@ def test_a_kernel_is_compiled_again_when_one_that_it_calls_has_changed(
         (scan.scan, "scan.py", True),
         (scan.scan, "blocks.py", True),  # whose kernels it calls
         (scan.scan, "lanes.py", False),
-        (packed.gram_rows, "bits.py", True),  # an intrinsic
+        (gram.gram_rows, "bits.py", True),  # an intrinsic
     ],
 )
 def test_a_kernel_depends_on_the_files_of_all_that_it_calls(monkeypatch, kernel, file, depends):

@@ -19,14 +19,14 @@ from intensor.runtime.threads import Pool, Workers, blocks_of, evenly, one_blas_
 
 
 @given(st.integers(1, 10**9), st.sampled_from([1, 4, 16]))
-def test_blocks_cover_the_cells_in_order(n_cells, share):
-    blocks = blocks_of(n_cells, share)
+def test_blocks_cover_the_cells_in_order(n_cells, ratio):
+    blocks = blocks_of(n_cells, ratio)
     assert blocks[0][0] == 0
     assert blocks[-1][1] == n_cells
     assert all(end == start for (_, end), (start, _) in itertools.pairwise(blocks))
     assert all(start < end and start % 64 == 0 for start, end in blocks)
-    assert len(blocks) <= threads.MOST_BLOCKS
-    assert len(blocks) == 1 or n_cells >= 2 * share * threads.BLOCK
+    assert len(blocks) <= threads.MAX_BLOCKS
+    assert len(blocks) == 1 or n_cells >= 2 * ratio * threads.BLOCK
 
 
 @given(st.integers(0, 1000), st.integers(0, 1000), st.integers(1, 9))
@@ -37,11 +37,10 @@ def test_pieces_are_about_equal(first, length, count):
     assert max(sizes) - min(sizes) <= 1
 
 
-def test_many_cells_make_several_blocks(monkeypatch):
+def test_many_cells_make_several_blocks():
     assert len(blocks_of(threads.BLOCK)) == 1
-    assert len(blocks_of(10**7)) == threads.MOST_BLOCKS
-    monkeypatch.setattr(threads, "BLOCK", 64)
-    assert blocks_of(300) == [(0, 128), (128, 256), (256, 300)]
+    assert len(blocks_of(10**7)) == threads.MAX_BLOCKS
+    assert blocks_of(300, min_cells=64) == [(0, 128), (128, 256), (256, 300)]
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 40])
@@ -185,7 +184,6 @@ def test_workers_and_settings_work_in_a_fork():
 
 LATE = """
     import atexit, threading, time
-    from textwrap import dedent
     import numpy as np
     import intensor
 
@@ -209,8 +207,8 @@ LATE = """
     ("wait", "start"),
     [
         (True, "threading.Thread(target=work).start()"),
-        (False, "atexit.register(work)"),
-        (False, "work()"),
+        pytest.param(False, "atexit.register(work)", marks=pytest.mark.slow),
+        pytest.param(False, "work()", marks=pytest.mark.slow),
     ],
     ids=["after the main thread", "at exit", "before"],
 )

@@ -1,39 +1,48 @@
-"""What the solver asks of the observed cells, wherever they are kept.
+"""The protocol between the solver and the observed cells, wherever they are kept.
 
-Everything is a sum over cells, so that cells may lie in memory, on a device, on disk or on
-other machines: what goes in and out are bits of vertices and vectors of length ``sum(shape)``.
+Everything is a sum over cells, so cells may lie in memory, on a device, on disk or on other
+machines: only bits of vertices and vectors of length ``sum(shape)`` go in and out.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from intensor._arrays import FloatArray, IndexArray, Shape, WordArray
 
-__all__ = ["BoundSums", "Cells"]
+__all__ = ["BoundSums", "Cells", "bound_sums_in"]
 
 
-@dataclass(frozen=True, slots=True)
-class BoundSums:
+class BoundSums(NamedTuple):
     """Sums over cells that bound the objective from below without any search.
 
     Attributes
     ----------
     cheapest
-        Of the negative parts of the gradient: no vertex costs less.
+        Sum of the negative parts of the gradient: no vertex costs less.
     product, size
-        Of gradient times target, and of its absolute value.
+        Sums of gradient times target, and of its absolute value.
     square
-        Of squared gradient over share.
+        Sum of squared gradient over share.
     """
 
     cheapest: float
     product: float
     size: float
     square: float
+
+
+def bound_sums_in(costs: FloatArray, targets: FloatArray, shares: FloatArray) -> BoundSums:
+    """Return the sums over cells in memory: (u,) gradient, targets and shares."""
+    at_targets = costs * targets
+    return BoundSums(
+        cheapest=float(np.minimum(costs, 0.0).sum()),
+        product=float(at_targets.sum()),
+        size=float(np.abs(at_targets).sum()),
+        square=float((costs * (costs / shares)).sum()),
+    )
 
 
 class Cells(Protocol):
@@ -50,7 +59,7 @@ class Cells(Protocol):
 
     @property
     def offsets(self) -> IndexArray:
-        """(p + 1,) where each mode begins in flags and lanes."""
+        """(p + 1,) position at which each mode begins in flags and lanes."""
         ...
 
     @property
@@ -60,7 +69,7 @@ class Cells(Protocol):
 
     @property
     def constant(self) -> float:
-        """The part of the objective that no model changes."""
+        """The part of the objective that no model can change."""
         ...
 
     def evaluate(self, words: WordArray, count: int, weights: FloatArray) -> tuple[float, float]:
@@ -71,7 +80,8 @@ class Cells(Protocol):
         words
             (sum(shape), >= count / 64) transposed bits.
         weights
-            (>= 64 * ceil(count / 64),) of the vertices, negative for a minus, 0 from ``count`` on.
+            (>= 64 * ceil(count / 64),) weights of the vertices, with their signs; 0 after the
+            first ``count``.
 
         Returns
         -------
@@ -81,75 +91,75 @@ class Cells(Protocol):
         ...
 
     def add(self, words: WordArray, first: int, last: int, out_gram: FloatArray) -> None:
-        """Take in up to 64 vertices, those of numbers first..last-1.
+        """Take in the vertices first..last-1, at most 64 of them, and fill their Gram rows.
 
         Parameters
         ----------
         words
-            (sum(shape), >= last / 64) transposed bits of all vertices up to them.
+            (sum(shape), >= last / 64) transposed bits of all vertices up to ``last``.
         out_gram
             (>= last, >= last) filled in rows and columns first..last-1 with the shares of the cells
-            that two vertices have in common, signs left out.
+            that two vertices have in common, without signs.
         """
         ...
 
-    def keep(self, places: IndexArray) -> None:
-        """Let go of all vertices but these; they are numbered anew."""
+    def keep(self, kept: IndexArray) -> None:
+        """Forget all vertices but those with these numbers, which are renumbered in order."""
         ...
 
     def vertex_sums(self, words: WordArray, first: int, last: int, out_sums: FloatArray) -> None:
-        """Write the sum of the gradient over vertices first..last-1 into these places."""
+        """Write the sums of the gradient over vertices first..last-1 to the same positions."""
         ...
 
     def descend(
         self, lanes: WordArray, count: int, sweeps: int, *, negative: bool = False
     ) -> FloatArray:
-        """Minimise the gradient's sum over a vertex in ``count`` lanes, going round the modes.
+        """Minimise the sum of the gradient over a vertex in ``count`` lanes, mode by mode.
 
         Parameters
         ----------
         lanes
-            (sum(shape),) the starts; the vertices found on return.
+            (sum(shape),) the starts on entry, the vertices found on return.
         negative
-            Take the negative of the gradient.
+            Minimise the sum of the negative gradient instead.
 
         Returns
         -------
         FloatArray
-            (count,) values of the vertices found.
+            (count,) sums over the vertices found.
         """
         ...
 
     def rescale(self, factor: float) -> None:
-        """Let the radius be ``factor`` times what it was; ``evaluate`` must follow."""
+        """Multiply the radius by ``factor``; ``evaluate`` must be called next."""
         ...
 
     def refine(
         self, lanes: WordArray, weights: FloatArray, sweeps: int, *, negative: bool = False
     ) -> FloatArray:
-        """Exchange vertices in use for better ones, each as if the others stayed as they are.
+        """Exchange vertices in use for better ones, each as if the others stayed the same.
 
-        Descends like ``descend``, with the curvature of the objective taken into account.
+        This is a descent like ``descend`` that takes the curvature of the objective into account.
 
         Parameters
         ----------
         lanes
-            (sum(shape),) the vertices; those to exchange them for on return.
+            (sum(shape),) the vertices on entry, their replacements on return.
         weights
             (count,) their weights, positive.
         negative
-            They count with a minus.
+            The vertices count with a minus sign.
 
         Returns
         -------
         FloatArray
-            (count,) the change of the objective by v' in the place of v is the weight times this,
-            less the same for v itself (see ``lane_sums_around``).
+            (count,) a value for each replacement v'. Replacing v by v' changes the objective by the
+            weight times the difference of their values (see ``lane_sums_around``).
         """
         ...
 
     def bound_sums(self) -> BoundSums:
-        """Return what the free bound is made of, at the gradient."""
+        """Return the sums that make up the free bound, at the current gradient."""
         ...
 
     def iterate(self) -> FloatArray:

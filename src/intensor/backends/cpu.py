@@ -3,112 +3,99 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from intensor._arrays import FloatArray, IndexArray, Shape, WordArray
-from intensor.backends.base import BoundSums
+from intensor._arrays import FloatArray, IndexArray, WordArray
+from intensor.backends.base import BoundSums, bound_sums_in
 from intensor.backends.descent import descend_by_mode
 from intensor.backends.packed_cells import PackedCells
-from intensor.kernels.lanes import (
-    descend_lanes,
-    lane_products,
-    lane_sums,
-    lane_sums_around,
-    lanes_between,
-)
-from intensor.kernels.packed import (
-    fit_cells,
-    gram_rows,
-    gram_rows_weighted,
-    member_sums,
-    pack_members,
-)
+from intensor.kernels.gram import gram_rows, gram_rows_weighted, pack_members
+from intensor.kernels.lanes import descend_lanes, lane_products, lane_sums, lane_sums_around
+from intensor.kernels.sums import fit_cells, member_sums
+from intensor.problem.vertex import lanes_between
 from intensor.runtime.threads import Workers, blocks_of, evenly
 
 __all__ = ["CpuCells"]
 
-CAPACITY = 64
-"""Vertices that there is room for at first."""
-MOST_SUMS = 1 << 19
-"""Indices of the longest mode, over all blocks, that sums are kept for: 256 MiB of them."""
+INITIAL_CAPACITY = 64
+"""Number of vertices that the member bits are allocated for at first."""
+LANE_BLOCK_RATIO = 4
+"""Size of a block in descents relative to other sums: descents do less work per cell."""
+MAX_SUMMED_INDICES = 1 << 19
+"""Most indices of the longest mode, times blocks, whose lane sums are kept: 256 MiB of sums."""
 
 
 class CpuCells:
-    """The cells of a problem; see ``Cells`` for what can be asked of them.
+    """The cells of a problem in memory; see ``Cells`` for the methods.
+
+    Parameters
+    ----------
+    packed
+        The cells.
+    workers
+        Threads to sum on.
+    block_cells
+        Fewest cells of a block; blocks are summed on different threads.
 
     Attributes
     ----------
-    packed
-        The cells themselves.
     costs
         (u,) gradient on the cells.
     """
 
-    def __init__(self, packed: PackedCells, workers: Workers) -> None:
+    def __init__(
+        self, packed: PackedCells, workers: Workers, *, block_cells: int | None = None
+    ) -> None:
+        self.shape, self.offsets, self.n_cells = packed.shape, packed.offsets, packed.n_cells
         self.packed = packed
         self.costs: FloatArray = np.empty(packed.n_cells)
         self._workers = workers
-        self._blocks = blocks_of(packed.n_cells)
-        self._totals = np.zeros((len(self._blocks), 2))
-        self._members: WordArray = np.zeros((CAPACITY, packed.n_words), dtype=np.uint64)
-        self._lane_blocks = blocks_of(packed.n_cells, share=4)
-        if len(self._lane_blocks) * max(packed.shape) > MOST_SUMS:
-            self._lane_blocks = [(0, packed.n_cells)]
-        self._sums: FloatArray = np.empty((len(self._lane_blocks), max(packed.shape), 64))
-
-    @property
-    def shape(self) -> Shape:
-        """Lengths of the modes."""
-        return self.packed.shape
-
-    @property
-    def offsets(self) -> IndexArray:
-        """(p + 1,) where each mode begins in flags and lanes."""
-        return self.packed.offsets
-
-    @property
-    def n_cells(self) -> int:
-        """Number of cells, u."""
-        return self.packed.n_cells
+        self._block_cells = block_cells
+        blocks = blocks_of(packed.n_cells, min_cells=block_cells)
+        self._blocks = [slice(*block) for block in blocks]
+        self._totals = np.zeros((len(blocks), 2))
+        self._members: WordArray = np.zeros((INITIAL_CAPACITY, packed.n_words), dtype=np.uint64)
+        lane_blocks = blocks_of(packed.n_cells, LANE_BLOCK_RATIO, min_cells=block_cells)
+        if len(lane_blocks) * max(packed.shape) > MAX_SUMMED_INDICES:
+            lane_blocks = [(0, packed.n_cells)]
+        self._lane_blocks = [slice(*block) for block in lane_blocks]
+        self._sums: FloatArray = np.empty((len(lane_blocks), max(packed.shape), 64))
 
     @property
     def constant(self) -> float:
-        """The part of the objective that no model changes."""
+        """The part of the objective that no model can change."""
         return self.packed.constant
 
     def evaluate(self, words: WordArray, count: int, weights: FloatArray) -> tuple[float, float]:
         """Move the gradient to a weighted sum of vertices; return its error and product."""
-        packed = self.packed
+        packed, n_words = self.packed, -(-count // 64)
 
         def fit(block: int) -> None:
-            fit_cells(
-                packed.rows,
-                words,
-                -(-count // 64),
-                weights,
-                packed.targets,
-                packed.shares,
-                *self._blocks[block],
-                self.costs,
-                self._totals[block],
-            )
+            part = self._blocks[block]
+            rows, targets, shares = packed.rows[part], packed.targets[part], packed.shares[part]
+            costs, totals = self.costs[part], self._totals[block]
+            fit_cells(rows, words, n_words, weights, targets, shares, costs, totals)
 
         self._workers.run(fit, len(self._blocks))
         error, product = self._totals.sum(axis=0).tolist()
         return error, product
 
     def add(self, words: WordArray, first: int, last: int, out_gram: FloatArray) -> None:
-        """Take in up to 64 vertices, those of numbers first..last-1, and fill their Gram rows."""
+        """Take in the vertices first..last-1, at most 64 of them, and fill their Gram rows."""
         packed = self.packed
         lanes = lanes_between(words, first, last)
         if last > len(self._members):
-            self._members = _enlarged(self._members, len(out_gram))
+            larger = np.zeros((len(out_gram), packed.n_words), dtype=np.uint64)
+            larger[: len(self._members)] = self._members
+            self._members = larger
         members = self._members[first:last]
 
         def pack(block: int) -> None:
-            low, high = self._blocks[block]
-            pack_members(packed.rows, lanes, last - first, low // 64, -(-high // 64), members)
+            part = self._blocks[block]
+            first_word, last_word = part.start // 64, -(-part.stop // 64)
+            pack_members(packed.rows, lanes, last - first, first_word, last_word, members)
 
         self._workers.run(pack, len(self._blocks))
         pieces = evenly(first, last, len(self._blocks))
@@ -122,12 +109,12 @@ class CpuCells:
 
         self._workers.run(multiply, len(self._blocks))
 
-    def keep(self, places: IndexArray) -> None:
-        """Let go of all vertices but these; they are numbered anew."""
-        self._members[: places.size] = self._members[places]
+    def keep(self, kept: IndexArray) -> None:
+        """Forget all vertices but those with these numbers, which are renumbered in order."""
+        self._members[: kept.size] = self._members[kept]
 
     def vertex_sums(self, words: WordArray, first: int, last: int, out_sums: FloatArray) -> None:
-        """Write the sum of the gradient over vertices first..last-1 into these places."""
+        """Write the sums of the gradient over vertices first..last-1 to the same positions."""
         pieces = evenly(first, last, len(self._blocks))
 
         def sum_up(piece: int) -> None:
@@ -138,7 +125,7 @@ class CpuCells:
     def descend(
         self, lanes: WordArray, count: int, sweeps: int, *, negative: bool = False
     ) -> FloatArray:
-        """Minimise over a vertex in all lanes: in one go on few cells, block by block on many."""
+        """Minimise over a vertex in all lanes: in one call on few cells, block by block on many."""
         packed = self.packed
         costs = -self.costs if negative else self.costs
         if len(self._lane_blocks) == 1:
@@ -149,17 +136,15 @@ class CpuCells:
             found: FloatArray = values[:count]
             return found
 
-        def sum_block(
-            lanes: WordArray, live: np.uint64, mode: int, low: int, block: int, out: FloatArray
-        ) -> None:
-            lane_sums(packed.rows, costs, lanes, live, mode, low, *self._lane_blocks[block], out)
+        def sum_block(part: slice, *where: Any) -> None:
+            lane_sums(packed.rows[part], costs[part], *where)
 
         return self._descend_in_blocks(sum_block, lanes, count, sweeps)
 
     def refine(
         self, lanes: WordArray, weights: FloatArray, sweeps: int, *, negative: bool = False
     ) -> FloatArray:
-        """Exchange vertices in use for better ones, each as if the others stayed as they are."""
+        """Exchange vertices in use for better ones, each as if the others stayed the same."""
         packed, count = self.packed, weights.size
         costs = -self.costs if negative else self.costs
         every = np.uint64((1 << count) - 1)
@@ -167,7 +152,7 @@ class CpuCells:
         origins = np.empty(packed.n_cells, dtype=np.uint64)
 
         def find(block: int) -> None:
-            part = slice(*self._blocks[block])
+            part = self._blocks[block]
             rows = packed.rows[part]
             lane_products(rows, started, every, 0, rows.shape[1], origins[part])
 
@@ -175,36 +160,30 @@ class CpuCells:
         padded = np.zeros(64)
         padded[:count] = weights
 
-        def sum_block(
-            lanes: WordArray, live: np.uint64, mode: int, low: int, block: int, out: FloatArray
-        ) -> None:
-            lane_sums_around(
-                packed.rows,
-                costs,
-                packed.shares,
-                origins,
-                padded,
-                lanes,
-                live,
-                mode,
-                low,
-                *self._lane_blocks[block],
-                out,
-            )
+        def sum_block(part: slice, *where: Any) -> None:
+            rows, shares = packed.rows[part], packed.shares[part]
+            lane_sums_around(rows, costs[part], shares, origins[part], padded, *where)
 
         return self._descend_in_blocks(sum_block, lanes, count, sweeps)
 
     def _descend_in_blocks(
         self, sum_block: Callable[..., None], lanes: WordArray, count: int, sweeps: int
     ) -> FloatArray:
-        """Descend with sums that each block of cells contributes to."""
+        """Descend with sums over all blocks.
+
+        Parameters
+        ----------
+        sum_block
+            Called with a block of cells, lanes, live lanes, a mode, the position at which it begins
+            and the (r, 64) sums to fill.
+        """
 
         def sum_blocks(lanes: WordArray, live: np.uint64, mode: int) -> FloatArray:
             low, high = self.packed.offsets[mode : mode + 2].tolist()
             sums = self._sums[:, : high - low]
 
             def add_up(block: int) -> None:
-                sum_block(lanes, live, mode, low, block, sums[block])
+                sum_block(self._lane_blocks[block], lanes, live, mode, low, sums[block])
 
             self._workers.run(add_up, len(self._lane_blocks))
             total: FloatArray = sums.sum(axis=0)
@@ -213,23 +192,17 @@ class CpuCells:
         return descend_by_mode(sum_blocks, self.packed.offsets, lanes, count, sweeps)
 
     def bound_sums(self) -> BoundSums:
-        """Return what the free bound is made of, at the gradient."""
-        packed, costs = self.packed, self.costs
-        at_targets = costs * packed.targets
-        return BoundSums(
-            cheapest=float(np.minimum(costs, 0.0).sum()),
-            product=float(at_targets.sum()),
-            size=float(np.abs(at_targets).sum()),
-            square=float((costs * (costs / packed.shares)).sum()),
-        )
+        """Return the sums that make up the free bound, at the current gradient."""
+        return bound_sums_in(self.costs, self.packed.targets, self.packed.shares)
 
     def rescale(self, factor: float) -> None:
-        """Let the radius be ``factor`` times what it was; ``evaluate`` must follow."""
+        """Multiply the radius by ``factor``; ``evaluate`` must be called next."""
         self.packed = self.packed.rescaled(factor)
 
     def sample(self, size: int, rng: np.random.Generator) -> CpuCells:
         """Return about ``size`` random cells as a problem of its own."""
-        return CpuCells(self.packed.sample(size, rng), self._workers)
+        packed = self.packed.sample(size, rng)
+        return CpuCells(packed, self._workers, block_cells=self._block_cells)
 
     def iterate(self) -> FloatArray:
         """Return the (u,) values of the evaluated sum, in the order of the observations."""
@@ -237,9 +210,3 @@ class CpuCells:
         x = np.empty(packed.n_cells)
         x[packed.order] = self.costs / (2.0 * packed.shares) + packed.targets
         return x
-
-
-def _enlarged(members: WordArray, capacity: int) -> WordArray:
-    larger = np.zeros((capacity, members.shape[1]), dtype=np.uint64)
-    larger[: len(members)] = members
-    return larger

@@ -1,4 +1,4 @@
-"""Alternating minimisation in bit lanes where the sums of a mode come from elsewhere."""
+"""Alternating minimisation in bit lanes, given a function that sums over the cells of a mode."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from intensor.kernels.lanes import still_falling, switch_lanes
 __all__ = ["LaneSums", "descend_by_mode"]
 
 LaneSums = Callable[[WordArray, np.uint64, int], FloatArray]
-"""Of lanes, live lanes and a mode: the (r, 64) cost of each index of the mode, lane by lane."""
+"""Takes lanes, live lanes and a mode; returns the (r, 64) cost of each index, lane by lane."""
 
 
 def descend_by_mode(
     lane_sums: LaneSums, offsets: IndexArray, lanes: WordArray, count: int, sweeps: int
 ) -> FloatArray:
-    """Go round the modes until no lane's value falls any more.
+    """Minimise over one mode after the other until no lane's value falls any more.
 
     Parameters
     ----------
     offsets
-        (p + 1,) where each mode begins in the lanes.
+        (p + 1,) position at which each mode begins in the lanes.
     lanes
-        (sum(shape),) the starts; the vertices found on return.
+        (sum(shape),) the starts on entry, the vertices found on return.
     count
-        Lanes in use, the first ones.
+        Number of lanes in use, the first ones.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The observed cells in the form the fast kernels take, and samples of them."""
+"""The observed cells in the form that the kernels take, and samples of them."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class PackedCells:
     rows
         (u, p) positions of each cell's indices in flags and lanes, in the smallest unsigned type.
     offsets
-        (p + 1,) where each mode begins in flags and lanes.
+        (p + 1,) position at which each mode begins in flags and lanes.
     targets, shares
-        (u,) what each cell should be, in units of the radius, and how much it counts.
+        (u,) the value each cell should have, in units of the radius, and how much it counts.
     counts
-        (u,) how often each was observed.
+        (u,) how often each cell was observed.
     extra
         (n_planes, n_prefix) bit planes of ``counts - 1``.
     weighted
-        Whether the shares are something else than counts.
+        Whether the shares differ from ``counts / n``.
     constant
-        The part of the objective that no model changes.
+        The part of the objective that no model can change.
     order
-        (u,) where each cell stands in the observations.
+        (u,) number of each cell among the observations.
     """
 
     shape: Shape
@@ -58,12 +58,12 @@ class PackedCells:
 
     @property
     def n_words(self) -> int:
-        """Words that hold a bit per cell."""
+        """Number of words that hold one bit per cell."""
         return -(-self.n_cells // 64)
 
     @property
     def one_share(self) -> float:
-        """What a single observation counts."""
+        """Share of a single observation."""
         return 1.0 / float(self.counts.sum())
 
     def rescaled(self, factor: float) -> PackedCells:
@@ -89,7 +89,7 @@ class PackedCells:
 def pack_cells(
     observations: Observations, radius: float, workers: Workers | None = None
 ) -> PackedCells:
-    """Lay the observed cells out for the fast kernels, in units of the radius."""
+    """Arrange the observed cells for the kernels, in units of the radius."""
     order = _most_often_first(observations.counts)
     counts = observations.counts[order]
     targets, shares = np.empty(counts.size), np.empty(counts.size)
@@ -116,9 +116,9 @@ def pack_cells(
 
 
 def _most_often_first(counts: AnyArray) -> AnyArray:
-    """Return the cells by falling counts; those of the same count stay in order.
+    """Return the cells in order of falling counts; cells of equal count stay in order.
 
-    Most cells are observed once, or few more than once: only those that are get sorted.
+    Mostly few cells are observed more than once. Only these are sorted.
     """
     kind = np.min_scalar_type(counts.size)
     repeated = np.flatnonzero(counts > 1).astype(kind)
@@ -145,9 +145,9 @@ def pack_sample(
     rows, targets
         (m, p) positions and (m,) targets of the cells.
     counts
-        (m,) how often each was observed, falling.
+        (m,) how often each cell was observed, falling.
     shares
-        (m,) how much each counts, where that is something else; they need not sum to 1.
+        (m,) how much each cell counts, if not its count; they need not sum to 1.
     """
     return PackedCells(
         shape=shape,
@@ -164,13 +164,16 @@ def pack_sample(
 
 
 def distinct(numbers: IndexArray) -> IndexArray:
-    """Return the numbers in order, each once; the array is sorted in place."""
+    """Return the distinct numbers in order; the array itself is sorted in place."""
     numbers.sort()
     return numbers[np.concatenate(([True], numbers[1:] != numbers[:-1]))]
 
 
 def count_planes(counts: AnyArray) -> WordArray:
-    """Return the binary digits of ``counts - 1`` as rows of packed bits, without empty words."""
+    """Return the bit planes of ``counts - 1`` up to the last cell observed more than once.
+
+    Row k holds bit k of every count minus 1. Cells must come in order of falling counts.
+    """
     repeated = int(np.count_nonzero(counts > 1))
     n_words = -(-repeated // 64)
     more = np.zeros(64 * n_words, dtype=np.int64)

@@ -1,9 +1,9 @@
-"""Rows of coordinates in lexicographic order, and where each distinct row begins.
+"""Rows of coordinates in lexicographic order, and the position at which each distinct row begins.
 
-Indices of a row are put side by side into the binary digits of one number, above the number of the
-row. What has room in 63 digits is sorted digit group by digit group, on threads; the sorted
-numbers then hold the coordinates, so that rows are never fetched in their new order. Blocks depend
-on the number of rows alone, and so does everything else.
+The indices of a row are put side by side into the bits of one integer key, above the number of
+the row. Keys that fit into 63 bits are sorted by radix sort, on threads. The sorted keys still
+hold the coordinates, so rows are never fetched in their new order. Blocks depend on the number of
+rows alone, and so does everything else.
 """
 
 from __future__ import annotations
@@ -13,28 +13,29 @@ from dataclasses import dataclass
 import numpy as np
 
 from intensor._arrays import AnyArray, IndexArray, Shape
-from intensor.runtime.compiling import njit
+from intensor.kernels.sorting import count_digits, fold_rows, move_keys, pick_distinct, split_keys
 from intensor.runtime.threads import Workers, blocks_of
 
 __all__ = ["Groups", "group_rows"]
 
 ROWS_AT_ONCE = 1 << 16
-WIDEST = 11
-"""Binary digits that are sorted by at a time, at most."""
-FEW = 1 << 12
-"""Rows that are sorted at once instead."""
+"""Number of distinct rows whose indices are written at a time."""
+MAX_DIGIT_BITS = 11
+"""Largest number of bits that one pass of the radix sort sorts by."""
+MIN_RADIX_ROWS = (1 << 12) + 1
+"""Fewest rows that are sorted by radix sort; NumPy's sort is faster on fewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Groups:
-    """Rows in order.
+    """Rows in lexicographic order.
 
     Attributes
     ----------
     order
-        (n,) the rows, sorted; equal ones stay in the order they came in.
+        (n,) numbers of the rows, sorted; equal rows stay in the order they came in.
     starts
-        (u,) where each distinct row begins in the order.
+        (u,) position in ``order`` at which each distinct row begins.
     columns
         The u distinct rows mode by mode, each in the smallest unsigned type.
     """
@@ -44,7 +45,13 @@ class Groups:
     columns: tuple[AnyArray, ...]
 
 
-def group_rows(cells: IndexArray, shape: Shape, workers: Workers | None = None) -> Groups:
+def group_rows(
+    cells: IndexArray,
+    shape: Shape,
+    workers: Workers | None = None,
+    *,
+    min_radix_rows: int = MIN_RADIX_ROWS,
+) -> Groups:
     """Sort rows of coordinates and find the distinct ones.
 
     Examples
@@ -57,28 +64,31 @@ def group_rows(cells: IndexArray, shape: Shape, workers: Workers | None = None) 
     """
     workers = Workers(1) if workers is None else workers
     n = cells.shape[0]
-    digits = (n - 1).bit_length()
+    row_bits = (n - 1).bit_length()
     widths = [(length - 1).bit_length() for length in shape]
-    if sum(widths) + digits > 63:
+    if sum(widths) + row_bits > 63:
         return _group_long(cells, shape)
-    shifts = digits + np.array([sum(widths[mode + 1 :]) for mode in range(len(shape))])
+    shifts = row_bits + np.array([sum(widths[mode + 1 :]) for mode in range(len(shape))])
     blocks = blocks_of(n)
     keys = np.empty(n, dtype=np.int64)
-    workers.run(lambda block: _fold(cells, shifts, *blocks[block], keys), len(blocks))
-    keys = _sorted(keys, digits, sum(widths), blocks, workers)
+    workers.run(lambda block: fold_rows(cells, shifts, *blocks[block], keys), len(blocks))
+    if n < min_radix_rows:
+        keys.sort()
+    else:
+        keys = _radix_sorted(keys, row_bits, sum(widths), blocks, workers)
     order = np.empty(n, dtype=np.min_scalar_type(n))
     found = np.zeros(len(blocks), dtype=np.int64)
     workers.run(
-        lambda block: _split(keys, digits, *blocks[block], order, found[block:]), len(blocks)
+        lambda block: split_keys(keys, row_bits, *blocks[block], order, found[block:]), len(blocks)
     )
     ends = np.cumsum(found)
     starts, chosen = np.empty(ends[-1], dtype=np.int64), np.empty(ends[-1], dtype=np.int64)
     befores = ends - found
     workers.run(
-        lambda block: _pick(keys, digits, *blocks[block], befores[block], starts, chosen),
+        lambda block: pick_distinct(keys, row_bits, *blocks[block], befores[block], starts, chosen),
         len(blocks),
     )
-    columns = tuple(np.empty(starts.size, np.min_scalar_type(length - 1)) for length in shape)
+    columns = _empty_columns(starts.size, shape)
     parts = [slice(start, start + ROWS_AT_ONCE) for start in range(0, starts.size, ROWS_AT_ONCE)]
 
     def write(piece: int) -> None:
@@ -89,125 +99,57 @@ def group_rows(cells: IndexArray, shape: Shape, workers: Workers | None = None) 
     return Groups(order=order, starts=starts, columns=columns)
 
 
-def _sorted(
-    keys: IndexArray, digits: int, width: int, blocks: list[tuple[int, int]], workers: Workers
+def _radix_sorted(
+    keys: IndexArray, row_bits: int, width: int, blocks: list[tuple[int, int]], workers: Workers
 ) -> IndexArray:
-    """Sort numbers by ``width`` binary digits from ``digits`` on; those below are in order.
+    """Sort keys by the ``width`` bits above ``row_bits``; the bits below are in order already.
 
-    Every pass puts the numbers in the order of a few more digits. Each block counts its own first
-    and then knows where they go, so that blocks need not wait for each other.
+    Every pass sorts by a few more bits. Each block first counts its own keys, which tells all
+    blocks where theirs go, so that no block waits for another while keys are moved.
     """
-    if keys.size <= FEW:
-        keys.sort()
-        return keys
-    passes = -(-width // WIDEST)
+    passes = -(-width // MAX_DIGIT_BITS)
     other = np.empty_like(keys)
     for turn in range(passes):
-        low, high = (digits + width * end // passes for end in (turn, turn + 1))
-        _sort_by(keys, low, 1 << (high - low), blocks, workers, other)
+        low, high = (row_bits + width * end // passes for end in (turn, turn + 1))
+        _sort_by_digit(keys, low, 1 << (high - low), blocks, workers, other)
         keys, other = other, keys
     return keys
 
 
-def _sort_by(
+def _sort_by_digit(
     keys: IndexArray,
     low: int,
-    size: int,
+    n_digits: int,
     blocks: list[tuple[int, int]],
     workers: Workers,
     out_keys: IndexArray,
 ) -> None:
-    """Write numbers in the order of the digits from ``low`` on that tell ``size`` of them apart."""
-    counts = np.zeros((len(blocks), size), dtype=np.int64)
-    workers.run(lambda block: _count(keys, low, *blocks[block], counts[block]), len(blocks))
-    ends = np.cumsum(counts.T).reshape(size, -1).T  # digit by digit, block by block
-    places = np.ascontiguousarray(ends - counts)
+    """Write keys in the order of the digit that begins at bit ``low``."""
+    counts = np.zeros((len(blocks), n_digits), dtype=np.int64)
+    workers.run(lambda block: count_digits(keys, low, *blocks[block], counts[block]), len(blocks))
+    ends = np.cumsum(counts.T).reshape(n_digits, -1).T  # digit by digit, block by block
+    positions = np.ascontiguousarray(ends - counts)
     workers.run(
-        lambda block: _move(keys, low, *blocks[block], places[block], out_keys), len(blocks)
+        lambda block: move_keys(keys, low, *blocks[block], positions[block], out_keys), len(blocks)
     )
 
 
-@njit(cache=True, nogil=True)
-def _fold(
-    cells: IndexArray, shifts: IndexArray, first: int, last: int, out_keys: IndexArray
-) -> None:
-    """Put the indices of rows side by side, above the numbers of the rows."""
-    for row in range(first, last):
-        key = np.int64(row)
-        for mode in range(shifts.size):
-            key |= cells[row, mode] << shifts[mode]
-        out_keys[row] = key
-
-
-@njit(cache=True, nogil=True)
-def _count(keys: IndexArray, low: int, first: int, last: int, out_counts: IndexArray) -> None:
-    """Count the numbers of a block by some of their digits."""
-    mask = out_counts.size - 1
-    for place in range(first, last):
-        out_counts[(keys[place] >> low) & mask] += 1
-
-
-@njit(cache=True, nogil=True)
-def _move(
-    keys: IndexArray, low: int, first: int, last: int, places: IndexArray, out_keys: IndexArray
-) -> None:
-    """Put the numbers of a block where their digits belong; ``places`` moves on."""
-    mask = places.size - 1
-    for place in range(first, last):
-        key = keys[place]
-        digit = (key >> low) & mask
-        out_keys[places[digit]] = key
-        places[digit] += 1
-
-
-@njit(cache=True, nogil=True)
-def _split(
-    keys: IndexArray, digits: int, first: int, last: int, out_order: AnyArray, out_count: IndexArray
-) -> None:
-    """Take the numbers of rows out again, and count those that differ from the row before."""
-    mask = (np.int64(1) << digits) - 1
-    count = 0
-    for place in range(first, last):
-        out_order[place] = keys[place] & mask
-        if place == 0 or keys[place] >> digits != keys[place - 1] >> digits:
-            count += 1
-    out_count[0] = count
-
-
-@njit(cache=True, nogil=True)
-def _pick(
-    keys: IndexArray,
-    digits: int,
-    first: int,
-    last: int,
-    start: int,
-    out_starts: IndexArray,
-    out_keys: IndexArray,
-) -> None:
-    """Write where rows differ from the row before, and their numbers, from a place on."""
-    for place in range(first, last):
-        if place == 0 or keys[place] >> digits != keys[place - 1] >> digits:
-            out_starts[start] = place
-            out_keys[start] = keys[place]
-            start += 1
-
-
 def _group_long(cells: IndexArray, shape: Shape) -> Groups:
-    """Do the same for rows that have no room in one number.
+    """Group rows whose indices do not fit into one key.
 
     Modes are folded into as few int64 keys as their lengths allow, so that a tensor may have more
     than 2^63 cells.
     """
     keys: list[IndexArray] = []
-    room = 0
+    size = 0  # number of values that the last key can take
     for mode, length in enumerate(shape):
-        if room and room * length < 2**63:
+        if size and size * length < 2**63:
             keys[-1] *= length
             keys[-1] += cells[:, mode]
-            room *= length
+            size *= length
         else:
             keys.append(cells[:, mode].copy())
-            room = length
+            size = length
     order = np.lexsort(keys[::-1])
     fresh = np.zeros(order.size, dtype=bool)
     fresh[0] = True
@@ -216,9 +158,14 @@ def _group_long(cells: IndexArray, shape: Shape) -> Groups:
         fresh[1:] |= ordered[1:] != ordered[:-1]
     starts = np.flatnonzero(fresh)
     chosen = order[starts]
-    columns = tuple(np.empty(chosen.size, dtype=np.min_scalar_type(length - 1)) for length in shape)
+    columns = _empty_columns(chosen.size, shape)
     for start in range(0, chosen.size, ROWS_AT_ONCE):
         rows = cells[chosen[start : start + ROWS_AT_ONCE]]
         for mode, column in enumerate(columns):
             column[start : start + ROWS_AT_ONCE] = rows[:, mode]
     return Groups(order=order, starts=starts, columns=columns)
+
+
+def _empty_columns(count: int, shape: Shape) -> tuple[AnyArray, ...]:
+    """Return one array of ``count`` indices per mode, each in the smallest unsigned type."""
+    return tuple(np.empty(count, dtype=np.min_scalar_type(length - 1)) for length in shape)

@@ -1,12 +1,8 @@
-"""Observations collapsed into unique cells: the only form of the data the solver sees.
+"""Observations collapsed into unique cells: the only form of the data that the solver sees.
 
-A cell may be observed many times. The objective depends on its observations only through
-their number and mean, up to a constant (the variance within cells), so they are collapsed
-once and for all.
-
-Sums depend on the order of their terms in the last bits. So the observations of a cell are put
-in order of their values first, and nothing is added up in the order of the rows or by BLAS, whose
-sums depend on the number of its threads: the same observations give the same bits in any order.
+A cell may be observed many times. The objective depends on its observations only through their
+number and mean, up to a constant (the variance within cells), so they are collapsed once, at the
+beginning. The same observations give the same bits in any order (see ``collapsing``).
 """
 
 from __future__ import annotations
@@ -25,8 +21,8 @@ from intensor.runtime.threads import Workers
 
 __all__ = ["Observations", "cell_numbers", "observe", "observe_groups", "standard_order"]
 
-MOST_REPEATS = 2.0**40
-"""Sum of whole sample weights up to which they are counted like repeated observations."""
+MAX_COUNTED_WEIGHT = 2.0**40
+"""Largest sum of integer sample weights that are treated as counts of repeated observations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,17 +38,17 @@ class Observations:
     counts
         (u,) how often each cell was observed, in the smallest unsigned integer type.
     shares
-        (u,) how much each cell counts, where that is not ``counts / n``: with sample weights
-        that are not whole numbers. They sum to 1. None otherwise.
+        (u,) how much each cell counts, summing to 1; None where that is ``counts / n``, which
+        it is unless sample weights are not integers.
     means
         (u,) mean of the observed values of each cell.
     n
-        Number of observations, ``counts.sum()``. A whole sample weight counts as so many.
+        Number of observations, ``counts.sum()``. An integer sample weight of w counts w times.
     within
-        Mean squared deviation of the observations from their cell's mean: no model can
-        push the objective below it.
+        Mean squared deviation of the observations from their cell's mean. No model has an
+        objective below it.
     mean_square
-        Mean of the squared values, the yardstick of relative tolerances.
+        Mean of the squared values; relative tolerances are relative to it.
     """
 
     shape: Shape
@@ -70,7 +66,7 @@ class Observations:
         return int(self.means.size)
 
     def host(self) -> Observations:
-        """Return the same in memory, where it is."""
+        """Return the observations themselves: they are in memory already."""
         return self
 
     def cell_shares(self) -> FloatArray:
@@ -101,10 +97,10 @@ def observe(
     shape
         Mode lengths; by default the smallest shape that holds the coordinates.
     sample_weight
-        (n,) how much each observation counts, >= 0; by default all the same. An observation of
-        weight 0 is left out, one of weight 2 is the same as two of weight 1.
+        (n,) how much each observation counts, >= 0; by default all count the same. An observation
+        of weight 0 is left out, one of weight 2 is the same as two of weight 1.
     workers
-        For threads; the result does not depend on their number.
+        Threads to use; the result does not depend on their number.
 
     Examples
     --------
@@ -132,26 +128,25 @@ def observe_groups(
     workers: Workers,
 ) -> Observations:
     """Collapse rows that are checked and grouped already; the order of the groups is changed."""
-    order_repeats(groups.order, groups.starts, values, weights, workers=workers)
-    left = collapse(groups.order, groups.starts, values, weights, workers=workers)
-    whole = weights is None or bool((weights == np.rint(weights)).all())
-    total = float(left.totals.sum())
-    counted = whole and total <= MOST_REPEATS
-    counts = left.totals if counted else left.repeats
+    collapsed = collapse(groups, values, weights, workers=workers)
+    integers = weights is None or bool((weights == np.rint(weights)).all())
+    total = float(collapsed.totals.sum())
+    counted = integers and total <= MAX_COUNTED_WEIGHT
+    counts = collapsed.totals if counted else collapsed.repeats
     return Observations(
         shape=shape,
         coords=groups.columns,
         counts=counts.astype(np.min_scalar_type(int(counts.max()))),
-        means=left.means,
+        means=collapsed.means,
         n=int(counts.sum()),
-        within=left.apart / total,
-        mean_square=left.square / total,
-        shares=None if counted else left.totals / total,
+        within=collapsed.deviation / total,
+        mean_square=collapsed.square / total,
+        shares=None if counted else collapsed.totals / total,
     )
 
 
 def cell_numbers(coords: IndexArray, shape: Shape) -> IndexArray:
-    """Return the number of each row's cell: equal rows have equal numbers, 0 to u - 1."""
+    """Number the cells from 0 to u - 1; return the number of each row's cell."""
     groups = group_rows(coords, shape)
     repeats = np.diff(groups.starts, append=groups.order.size)
     numbers = np.empty(groups.order.size, dtype=np.int64)
@@ -162,9 +157,9 @@ def cell_numbers(coords: IndexArray, shape: Shape) -> IndexArray:
 def standard_order(
     coords: IndexArray, shape: Shape, values: FloatArray, weights: FloatArray | None = None
 ) -> AnyArray:
-    """Return the rows in an order that does not depend on the one they are given in.
+    """Return an order of the rows that does not depend on the order they are given in.
 
-    Rows are sorted by cell, then by value, then by weight: those that tie are all the same.
+    Rows are sorted by cell, then by value, then by weight. Rows that tie are identical.
 
     Examples
     --------
@@ -172,6 +167,4 @@ def standard_order(
     >>> standard_order(cells, (2, 3), np.array([0.5, 0.7, 0.3])).tolist()
     [1, 2, 0]
     """
-    groups = group_rows(coords, shape)
-    order_repeats(groups.order, groups.starts, values, weights, workers=Workers(1))
-    return groups.order
+    return order_repeats(group_rows(coords, shape), values, weights, workers=Workers(1))

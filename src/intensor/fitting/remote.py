@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 from distributed import Client, wait
 
-from intensor.backends.sharded.distributed import (
-    ATTEMPTS,
-    LOST,
-    PATIENCE,
+from intensor.backends.sharded.cluster import (
+    LOST_WORKER_ERRORS,
+    MAX_ATTEMPTS,
+    WORKER_WAIT_SECONDS,
     check_workers,
     cluster_errors,
 )
@@ -106,18 +106,18 @@ class RemoteFolds(Folds):
     def _run_tasks(self, submit: Callable[[], list[Any]], budget: Budget) -> list[Any]:
         """Return the results of tasks, which are submitted again when workers are lost."""
         problem: BaseException | None = None
-        for _ in range(ATTEMPTS):
-            check_workers(self._client, patience=PATIENCE)
+        for _ in range(MAX_ATTEMPTS):
+            check_workers(self._client, wait_seconds=WORKER_WAIT_SECONDS)
             try:
                 with cluster_errors(self._client):
                     if problem is not None or not self._sent:
                         self._sent = self._client.scatter(self._specs, hash=False)
                     return self._wait(submit(), budget)
-            except LOST as lost:
+            except LOST_WORKER_ERRORS as lost:
                 problem = lost
         raise WorkerLostError(
-            f"workers were lost in each of {ATTEMPTS} attempts at a step of the validation; the "
-            f"last one said: {problem!r}"
+            f"workers were lost in each of {MAX_ATTEMPTS} attempts at a step of the validation; "
+            f"the last one said: {problem!r}"
         ) from problem
 
     def _wait(self, futures: list[Any], budget: Budget) -> list[Any]:

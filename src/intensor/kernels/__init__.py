@@ -1,4 +1,1 @@
-"""Third stage: the few sums over cells that everything else is made of.
-
-``reference`` is plain Python and NumPy, the truth; ``cpu`` computes the same with Numba.
-"""
+"""Numba functions on arrays, and nothing else: one pass over contiguous arrays, outputs last."""

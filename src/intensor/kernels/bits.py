@@ -1,7 +1,7 @@
-"""Bit tricks that NumPy and Numba do not name: single machine instructions through LLVM.
+"""Bit instructions that NumPy and Numba do not name: single machine instructions through LLVM.
 
-With ``NUMBA_DISABLE_JIT=1`` kernels run as plain Python, where there are no such instructions;
-the same functions are then written out.
+With ``NUMBA_DISABLE_JIT=1`` kernels run as plain Python, which has no such instructions; the plain
+functions are used then.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numba.extending import intrinsic
 __all__ = ["popcount", "trailing_zeros"]
 
 config: Any = numba_config
+WORD, FLAG = ir.IntType(64), ir.IntType(1)
 
 
 def _plain_trailing_zeros(word: Any) -> int:
@@ -29,31 +30,25 @@ def _plain_popcount(word: Any) -> int:
 
 @intrinsic
 def _emit_trailing_zeros(typing_context: Any, word: Any) -> Any:
-    signature = types.int64(types.uint64)
-
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        word_type = ir.IntType(64)
-        function_type = ir.FunctionType(word_type, [word_type, ir.IntType(1)])
-        function = builder.module.declare_intrinsic("llvm.cttz", [word_type], function_type)
-        return builder.call(function, [arguments[0], ir.Constant(ir.IntType(1), 1)])
+        kind = ir.FunctionType(WORD, [WORD, FLAG])
+        function = builder.module.declare_intrinsic("llvm.cttz", [WORD], kind)
+        return builder.call(function, [arguments[0], ir.Constant(FLAG, 1)])
 
-    return signature, emit
+    return types.int64(types.uint64), emit
 
 
 @intrinsic
 def _emit_popcount(typing_context: Any, word: Any) -> Any:
-    signature = types.int64(types.uint64)
-
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        word_type = ir.IntType(64)
-        function_type = ir.FunctionType(word_type, [word_type])
-        function = builder.module.declare_intrinsic("llvm.ctpop", [word_type], function_type)
+        kind = ir.FunctionType(WORD, [WORD])
+        function = builder.module.declare_intrinsic("llvm.ctpop", [WORD], kind)
         return builder.call(function, [arguments[0]])
 
-    return signature, emit
+    return types.int64(types.uint64), emit
 
 
 trailing_zeros = _plain_trailing_zeros if config.DISABLE_JIT else _emit_trailing_zeros
-"""Return the position of the lowest set bit of a nonzero uint64."""
+"""Return the number of the lowest set bit of a nonzero uint64."""
 popcount = _plain_popcount if config.DISABLE_JIT else _emit_popcount
 """Return the number of set bits of a uint64."""

@@ -1,8 +1,7 @@
 """Up to 64 alternating minimisations at once, one bit lane each.
 
-``lanes`` holds one word per index of every mode, laid end to end like flags: bit s says
-whether start s has that index on. The membership of a cell in all 64 vertices is then p - 1
-ANDs. Twins of these kernels are in ``reference``.
+``lanes`` holds one word per index of every mode, laid end to end like flags: bit s says whether
+lane s has that index on. The membership of a cell in 64 vertices then takes p - 1 ANDs.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ __all__ = [
     "lane_sums",
     "lane_sums_around",
     "lane_sums_within",
-    "lanes_between",
     "mix_starts",
     "split_lanes",
     "still_falling",
@@ -33,9 +31,12 @@ __all__ = [
 trailing_zeros: Any = bits.trailing_zeros
 ONE = np.uint64(1)
 NONE = np.uint64(0)
-THIRD = np.uint64(0x9249249249249249)
-SPARSE = np.uint64(0x8888888888888888)
-DENSE = np.uint64(0x4444444444444444)
+EVERY_THIRD_LANE = np.uint64(0x9249249249249249)
+"""Bits 0, 3, 6, ...: the known lanes in which a quarter of the indices is flipped."""
+SPARSE_LANES = np.uint64(0x8888888888888888)
+"""Bits 3, 7, 11, ...: the random lanes in which a quarter of the indices is on."""
+DENSE_LANES = np.uint64(0x4444444444444444)
+"""Bits 2, 6, 10, ...: the random lanes in which three quarters of the indices are on."""
 
 
 @njit(cache=True, nogil=True)
@@ -46,26 +47,24 @@ def lane_sums(
     live: np.uint64,
     mode: int,
     low: int,
-    first: int,
-    last: int,
     out_sums: FloatArray,
 ) -> None:
-    """Sum the cost of each index of a mode, lane by lane, over the cells first..last-1.
+    """Sum the cost of each index of a mode, lane by lane.
 
     Parameters
     ----------
     rows
         (u, p) positions of each cell's indices in ``lanes``.
     live
-        Lanes that are still moving; the others are skipped.
+        Lanes whose value still falls; the others are skipped.
     low
-        Where the mode begins in ``lanes``.
+        Position at which the mode begins in ``lanes``.
     out_sums
         (r, 64) filled with the sums.
     """
     n_modes = rows.shape[1]
     out_sums[:] = 0.0
-    for cell in range(first, last):
+    for cell in range(rows.shape[0]):
         members = live
         for other in range(mode):
             members &= lanes[rows[cell, other]]
@@ -81,12 +80,7 @@ def lane_sums(
 
 @njit(cache=True, nogil=True)
 def lane_products(
-    rows: AnyArray,
-    lanes: WordArray,
-    live: np.uint64,
-    first: int,
-    last: int,
-    out_words: WordArray,
+    rows: AnyArray, lanes: WordArray, live: np.uint64, first: int, last: int, out_words: WordArray
 ) -> None:
     """Find the live lanes in which each cell is on in all of the modes first..last-1.
 
@@ -114,14 +108,14 @@ def lane_sums_within(
     low: int,
     out_sums: FloatArray,
 ) -> None:
-    """Sum the cost of each index of a mode, given what the modes outside first..last-1 allow.
+    """Sum the cost of each index of a mode, with the modes outside first..last-1 fixed.
 
     Parameters
     ----------
     others
         (u,) lanes in which each cell is on in all modes but first..last-1.
     low
-        Where the mode begins in ``lanes``.
+        Position at which the mode begins in ``lanes``.
     out_sums
         (r, 64) filled with the sums.
     """
@@ -151,29 +145,27 @@ def lane_sums_around(
     live: np.uint64,
     mode: int,
     low: int,
-    first: int,
-    last: int,
     out_sums: FloatArray,
 ) -> None:
-    """Sum what each index of a mode costs when a vertex in use is exchanged for another.
+    """Sum the cost of each index of a mode when a vertex in use is exchanged for another.
 
-    Putting v' in the place of v of weight w changes the objective by a constant and w times the
-    sum over v' of ``cost + share w (1 - 2 v)``, the curvature included.
+    Replacing a vertex v of weight w by v' changes the objective by a constant plus w times the
+    sum over v' of ``cost + share w (1 - 2 v)``, which includes the curvature.
 
     Parameters
     ----------
     shares
         (u,) how much each cell counts.
     origins
-        (u,) bit s says whether the vertex to exchange in lane s contains the cell.
+        (u,) words: bit s says whether the vertex to exchange in lane s contains the cell.
     weights
-        (64,) of those vertices.
-    lanes, live, mode, low, first, last, out_sums
+        (64,) weights of the vertices to exchange.
+    lanes, live, mode, low, out_sums
         As in ``lane_sums``.
     """
     n_modes = rows.shape[1]
     out_sums[:] = 0.0
-    for cell in range(first, last):
+    for cell in range(rows.shape[0]):
         members = live
         for other in range(mode):
             members &= lanes[rows[cell, other]]
@@ -202,9 +194,9 @@ def switch_lanes(
     sums
         (r, 64) cost of each index and lane.
     count
-        Lanes in use; those from ``count`` on are not looked at.
+        Number of lanes in use, the first ones; the others are ignored.
     out_lanes
-        (r,) the mode's part of the lanes.
+        (r,) the part of the lanes that belongs to the mode.
     out_values
         (64,) filled with the value of each lane.
     """
@@ -224,28 +216,29 @@ def descend_lanes(
     offsets: IndexArray,
     costs: FloatArray,
     count: int,
-    most_sweeps: int,
+    max_sweeps: int,
     sums: FloatArray,
     out_lanes: WordArray,
     out_values: FloatArray,
 ) -> None:
-    """Go round the modes until no lane's value falls any more.
+    """Minimise over one mode after the other until no lane's value falls any more.
 
-    While the modes of one half are gone through, what the other half allows stays the same: it
-    is computed once for each half, which saves half of the look-ups.
+    The modes are split into two halves. While one half is being minimised over, the membership in
+    the other half stays the same, so it is computed once per half. That saves half of the
+    look-ups.
 
     Parameters
     ----------
     offsets
         (p + 1,) where each mode begins in the lanes.
     count
-        Lanes in use, the first ones.
+        Number of lanes in use, the first ones.
     sums
-        (longest mode, 64) room to work in.
+        (longest mode, 64) working memory.
     out_lanes
         (sum(shape),) the starts on entry, the vertices found on return.
     out_values
-        (64,) their values; infinite for lanes not in use.
+        (64,) filled with the values of these vertices; infinite for lanes not in use.
     """
     n_cells, n_modes = rows.shape
     middle = n_modes // 2
@@ -253,13 +246,11 @@ def descend_lanes(
     values = np.empty(64)
     out_values[:] = np.inf
     live = ~NONE if count == 64 else (ONE << np.uint64(count)) - ONE
-    for _ in range(most_sweeps):
+    for _ in range(max_sweeps):
         for half in range(2):
             first, last = (0, middle) if half == 0 else (middle, n_modes)
-            if half == 0:
-                lane_products(rows, out_lanes, live, middle, n_modes, others)
-            else:
-                lane_products(rows, out_lanes, live, 0, middle, others)
+            fixed_first, fixed_last = (middle, n_modes) if half == 0 else (0, middle)
+            lane_products(rows, out_lanes, live, fixed_first, fixed_last, others)
             for mode in range(first, last):
                 low, high = offsets[mode], offsets[mode + 1]
                 part = sums[: high - low]
@@ -272,7 +263,7 @@ def descend_lanes(
 
 @njit(cache=True, nogil=True)
 def still_falling(live: np.uint64, values: FloatArray, out_values: FloatArray) -> np.uint64:
-    """Take over the values that fell and return their lanes."""
+    """Copy the values that fell and return the lanes in which they did."""
     for lane in range(64):
         bit = ONE << np.uint64(lane)
         if live & bit != NONE:
@@ -314,8 +305,12 @@ def mix_starts(noise: WordArray, known: WordArray, n_known: int, out_lanes: Word
         quarter = half & noise[1, index]
         eighth = quarter & noise[2, index]
         sixteenth = eighth & noise[3, index]
-        flips = quarter & THIRD | eighth & (THIRD << ONE) | sixteenth & (THIRD << (ONE + ONE))
-        fresh = half & ~(SPARSE | DENSE) | quarter & SPARSE | (half | noise[1, index]) & DENSE
+        flips = quarter & EVERY_THIRD_LANE
+        flips |= eighth & (EVERY_THIRD_LANE << ONE)
+        flips |= sixteenth & (EVERY_THIRD_LANE << (ONE + ONE))
+        fresh = half & ~(SPARSE_LANES | DENSE_LANES)
+        fresh |= quarter & SPARSE_LANES
+        fresh |= (half | noise[1, index]) & DENSE_LANES
         out_lanes[index] = (known[index] ^ flips) & first | fresh & ~first
 
 
@@ -339,19 +334,3 @@ def split_lanes(lanes: WordArray, chosen: IndexArray, out_flags: FlagArray) -> N
         shift = np.uint64(chosen[row])
         for index in range(lanes.size):
             out_flags[row, index] = np.uint8((lanes[index] >> shift) & ONE)
-
-
-def lanes_between(words: WordArray, first: int, last: int) -> WordArray:
-    """Return vertices first..last-1 of transposed words in lanes, at most 64 of them.
-
-    Parameters
-    ----------
-    words
-        (sum(shape), >= last / 64) bits, see ``Vertices``.
-    """
-    word, shift = divmod(first, 64)
-    lanes = words[:, word] >> np.uint64(shift)
-    if shift and last > 64 * (word + 1):
-        lanes |= words[:, word + 1] << np.uint64(64 - shift)
-    lanes &= np.uint64((1 << (last - first)) - 1)
-    return lanes

@@ -1,1 +1,1 @@
-"""Fourth stage: what a fit gives, a weighted sum of boxes, and how to measure it."""
+"""The result of a fit: a weighted sum of boxes, with transform, baseline and remainder."""

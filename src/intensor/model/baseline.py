@@ -14,7 +14,7 @@ from intensor.problem.vertex import mode_offsets
 __all__ = ["RIDGE", "Baseline", "fit_baseline"]
 
 RIDGE = 5.0
-"""An effect is pulled towards 0 as if so many observations of 0 had been made of its index."""
+"""Strength of the pull of effects towards 0, as a number of observations of 0 of each index."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,8 +48,7 @@ class Baseline:
 def fit_baseline(observations: Observations, *, ridge: float = RIDGE) -> Baseline:
     """Fit main effects by least squares with a ridge on the effects.
 
-    The normal equations have sum(shape) unknowns and are solved by conjugate gradients, with
-    products that pass over the cells.
+    The normal equations have sum(shape) unknowns and are solved by conjugate gradients.
     """
     import scipy.sparse as sp  # noqa: PLC0415
     from scipy.sparse.linalg import cg  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""The model: a sparse, readable sum of boxes that predicts any cell."""
+"""The model: a sparse, readable sum of boxes that predicts any cell, and how far two are apart."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from numpy.typing import ArrayLike
 from intensor._arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape
 from intensor.data.checks import check_coords
 from intensor.data.lookup import refuse_tables
-from intensor.errors import CoordinateError, DenseTooLargeError, ShapeError
-from intensor.kernels import cells as cpu
+from intensor.errors import CoordinateError, DenseTooLargeError, SettingError, ShapeError
+from intensor.kernels.sums import predict
 from intensor.problem.vertex import Vertices, mode_offsets, pack_vertices
 from intensor.runtime.memory import available_memory
 
-__all__ = ["Box", "Model", "build_model", "shrunk"]
+__all__ = ["Box", "Model", "build_model", "nmse", "shrunk"]
 
-MOST_AXES = 32
-"""Of a NumPy array, in the oldest version that is supported."""
+MAX_AXES = 32
+"""Most axes that a NumPy array has in the oldest supported version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -39,7 +39,7 @@ class Model:
     Attributes
     ----------
     radius
-        Bound on the sum of the weights' sizes, in the units of the data.
+        Bound on the sum of the absolute weights, in the units of the data.
     weights
         (k,) weight of each vertex, nonnegative unless signed, largest first.
     vertices
@@ -95,7 +95,7 @@ class Model:
         return self._sum(np.stack(coords, axis=1, dtype=np.int64))
 
     def _sum(self, cells: IndexArray) -> FloatArray:
-        """Return the values of (n, p) cells; what the kernel would read past is refused."""
+        """Return the values of (n, p) cells; raise if arrays are too short for the kernel."""
         count, words = len(self.vertices), self.vertices.words
         expected = (sum(self.shape), max(1, -(-count // 64)))
         if self.weights.shape != (count,) or words.shape != expected:
@@ -104,36 +104,36 @@ class Model:
                 f"shape {words.shape}; expected {(count,)} and {expected}"
             )
         values = np.empty(len(cells))
-        cpu.predict(words, self.weights, cells, mode_offsets(self.shape), values)
+        predict(words, self.weights, cells, mode_offsets(self.shape), values)
         return values
 
     def to_dense(self, *, limit: int | None = None) -> FloatArray:
-        """Return the whole tensor as an array.
+        """Return the full tensor as an array.
 
         Parameters
         ----------
         limit
-            Most bytes the array may take; by default it must fit twice into what is available,
-            since a box that covers nearly all of it is copied while it is added.
+            Most bytes that the array may take; by default half of the available memory, since a
+            box that covers nearly all of it is copied while it is added.
 
         Raises
         ------
         DenseTooLargeError
-            When it would take more.
+            If the array would take more.
         """
-        if len(self.shape) > MOST_AXES:
+        if len(self.shape) > MAX_AXES:
             raise DenseTooLargeError(
-                f"the model has {len(self.shape)} modes and dense arrays at most {MOST_AXES} axes; "
+                f"the model has {len(self.shape)} modes and dense arrays at most {MAX_AXES} axes; "
                 "predict the cells you need with model.predict(coords)"
             )
         needed = 8 * math.prod(self.shape)
         available = available_memory() if limit is None else None
         allowed = limit if available is None else available // 2
         if allowed is not None and needed > allowed:
-            whence = "" if available is None else f" ({available:.3g} are available)"
+            source = "" if available is None else f" ({available:.3g} are available)"
             raise DenseTooLargeError(
                 f"the dense tensor of shape {self.shape} takes {Decimal(needed):.3g} bytes and "
-                f"at most {allowed:.3g} are allowed{whence}; predict the cells you need with "
+                f"at most {allowed:.3g} are allowed{source}; predict the cells you need with "
                 "model.predict(coords), or raise the limit with to_dense(limit=...)"
             )
         dense = np.zeros(self.shape)
@@ -145,7 +145,7 @@ class Model:
 def build_model(
     flags: FlagArray, weights: FloatArray, *, shape: Shape, radius: float, signed: bool = False
 ) -> Model:
-    """Return a model without empty terms, equal vertices merged, the largest weight first.
+    """Return a model with equal vertices merged, no empty terms, and the largest weight first.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def build_model(
 
 
 def shrunk(model: Model, radius: float) -> Model:
-    """Return a model in a polytope of another radius, its weights made smaller if they must be.
+    """Return a model in the polytope of another radius, with smaller weights if they exceed it.
 
     Examples
     --------
@@ -189,8 +189,39 @@ def shrunk(model: Model, radius: float) -> Model:
     return replace(model, radius=radius, weights=weights)
 
 
+def nmse(model: Model, truth: Model) -> float:
+    """Return the normalised squared error ``|model - truth|^2 / |truth|^2`` over all cells.
+
+    Both are sums of boxes, and the overlap of two boxes is a product over modes: the cost
+    is (number of boxes)^2 x sum(shape), whatever the size of the tensor. Vertices that both
+    models hold are merged first, so that equal models give exactly 0.
+    """
+    for name, given in (("model", model), ("truth", truth)):
+        if not isinstance(given, Model):
+            raise SettingError(
+                f"the {name} is a {type(given).__name__}; expected a Model, such as result.model, "
+                "fit.model or planted(...).truth"
+            )
+    if model.shape != truth.shape:
+        raise ShapeError(f"the model has shape {model.shape}, the truth {truth.shape}")
+    size = _square(truth)
+    if size == 0.0:
+        raise ShapeError("the truth is zero everywhere: its normalised error is not defined")
+    difference = build_model(
+        np.concatenate((model.vertices.flags(), truth.vertices.flags())),
+        np.concatenate((model.weights, -truth.weights)),
+        shape=truth.shape,
+        radius=truth.radius,
+    )
+    return max(0.0, _square(difference)) / size
+
+
+def _square(model: Model) -> float:
+    return float(model.weights @ model.vertices.overlaps(model.vertices) @ model.weights)
+
+
 def _covers_nothing(flags: FlagArray, shape: Shape) -> AnyArray:
-    """Say which vertices are the zero vertex in some mode, and so cover no cell."""
+    """Return which vertices cover no cell because they are off at all indices of some mode."""
     starts = np.concatenate(([0], np.cumsum(shape)[:-1]))
     nothing: AnyArray = (np.maximum.reduceat(flags, starts, axis=1) == 0).any(axis=1)
     return nothing

@@ -1,4 +1,4 @@
-"""The remainder: what is expected of a cell beyond baseline and boxes, from cells like it."""
+"""The remainder: the value that kriging adds to baseline and boxes, cell by cell."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["Remainder"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Remainder:
-    """A value for every cell, in the fitted scale, to be added to what the boxes say.
+    """A value for every cell, in the fitted scale, that is added to the sum of the boxes.
 
     Attributes
     ----------
     field
-        (*shape) values; small tensors only have one.
+        (*shape) values; only small tensors have a remainder.
     """
 
     field: AnyArray
@@ -35,12 +35,12 @@ class Remainder:
         return self.field[tuple(coords)].astype(np.float64)
 
     def average(self, cells: IndexArray, counts: FloatArray) -> FloatArray:
-        """Return the values of (n, p) cells with -1 for "any observed index".
+        """Return the values of (n, p) cells, averaged over every mode whose index is -1.
 
         Parameters
         ----------
         counts
-            (sum(shape),) how much each index counts in an average over its mode.
+            (sum(shape),) weight of each index in an average over its mode.
         """
         values = np.zeros(len(cells))
         known = cells >= 0

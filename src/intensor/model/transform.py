@@ -25,10 +25,9 @@ class Transform:
     name
         "none", "sqrt", "log1p" or "custom".
     forward, inverse
-        On arrays; the inverse of the forward is the identity on values >= 0.
+        Functions of arrays; the inverse undoes the forward one on values >= 0.
     largest
-        The largest value in the fitted scale whose inverse is a number; what lies above is
-        brought down to it.
+        The largest fitted value whose inverse is finite; values above it are lowered to it.
     """
 
     name: str
@@ -37,7 +36,7 @@ class Transform:
     largest: float = math.inf
 
     def apply(self, values: FloatArray) -> FloatArray:
-        """Return values in the fitted scale, or say which of them has no place there."""
+        """Return values in the fitted scale; raise if one of them has no finite value there."""
         with np.errstate(all="ignore"):
             fitted = np.asarray(self.forward(values), dtype=np.float64)
         if fitted.shape != values.shape:
@@ -79,12 +78,12 @@ TRANSFORMS = {
     "sqrt": Transform(name="sqrt", forward=np.sqrt, inverse=_square, largest=1e150),
     "log1p": Transform(name="log1p", forward=np.log1p, inverse=np.expm1, largest=700.0),
 }
-"""Those that have a name. "sqrt" makes the noise of counts even, "log1p" that of quantities whose
-errors are percentages."""
+"""Transforms by name. "sqrt" evens out the noise of counts, and "log1p" the noise of quantities
+whose errors are percentages."""
 
 
 def find_transform(option: str | tuple[Function, Function]) -> Transform:
-    """Return the transform that an option names: a key of the table or (function, inverse)."""
+    """Return the transform of an option: a name in the table or a pair (function, inverse)."""
     if isinstance(option, str) and option in TRANSFORMS:
         return TRANSFORMS[option]
     if isinstance(option, (tuple, list)) and len(option) == 2 and all(map(callable, option)):

@@ -13,7 +13,7 @@ import numpy as np
 
 from intensor._arrays import AnyArray, FlagArray, FloatArray
 from intensor.data.observations import Observations
-from intensor.kernels.cells import contract_by_index
+from intensor.kernels.sums import contract_by_index
 from intensor.problem.layout import cell_matrix
 from intensor.problem.vertex import mode_offsets, mode_slices
 

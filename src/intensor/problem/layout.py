@@ -1,4 +1,4 @@
-"""Where each cell's indices stand in the flags: the form of coordinates that kernels take."""
+"""Coordinates in the form that kernels take: positions of each cell's indices in the flags."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def positions(
     coords
         One array of u indices per mode.
     order
-        (u,) which cell comes when; as they are by default.
+        (u,) the cells in their new order; by default they stay as they are.
     """
     offsets = mode_offsets(shape)
     rows = np.empty((coords[0].shape[0], len(shape)), dtype=position_type(shape))

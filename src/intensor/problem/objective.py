@@ -17,10 +17,10 @@ from intensor.data.observations import Observations
 
 __all__ = ["Objective", "bound_from_sums", "build_objective", "scaled_constant"]
 
-UNDERFLOW = 1e-300
-"""More than all roundings of a sum that are due to underflow: each is below 5e-324."""
-SMALLEST = 1e-290
-"""A constant below this has lost digits to underflow, and is taken to be 0."""
+UNDERFLOW_MARGIN = 1e-300
+"""Margin for the underflow of all terms of a sum, each of which loses less than 5e-324."""
+MIN_CONSTANT = 1e-290
+"""Smallest constant that is kept; smaller ones have lost digits to underflow and become 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -30,11 +30,11 @@ class Objective:
     Attributes
     ----------
     targets, weights
-        (u,) what each cell should be and how much it counts; the weights sum to 1.
+        (u,) the value each cell should have and how much it counts; the weights sum to 1.
     constant
         The part of the objective that no model can change.
     scale
-        Square of the radius: from these units to those of the data.
+        Square of the radius: multiplies objectives into the units of the data.
     """
 
     targets: FloatArray
@@ -52,7 +52,7 @@ class Objective:
         return 2.0 * self.weights * (x - self.targets)
 
     def lower_bound(self, costs: FloatArray, cheapest: float) -> float:
-        """Return a number that f is nowhere below on the polytope.
+        """Return a lower bound of f on the polytope.
 
         For any z and s, ``sum w (z - t - s)^2 >= 0`` says ``sum w (z - t)^2 >= 2 sum w s (z - t) -
         sum w s^2``. Take ``s = h c / (2 w)`` with the costs c and a step h >= 0: then, with
@@ -72,7 +72,7 @@ class Objective:
         Parameters
         ----------
         costs
-            (u,) what the oracle was asked with, usually the gradient at an iterate.
+            (u,) the costs given to the oracle, usually the gradient at an iterate.
         cheapest
             A proven lower bound of ``<costs, v>`` over all vertices v.
         """
@@ -91,7 +91,7 @@ class Objective:
         Parameters
         ----------
         descent
-            How fast f falls at the start, ``-<gradient, direction>``.
+            Rate at which f falls at the start, ``-<gradient, direction>``.
         """
         if descent <= 0.0:
             return 0.0
@@ -102,47 +102,45 @@ class Objective:
 
 
 def bound_from_sums(
-    constant: float,
-    cheapest: float,
-    *,
-    product: float,
-    size: float,
-    square: float,
-    terms: int = 1,
+    constant: float, cheapest: float, *, product: float, size: float, square: float, terms: int = 1
 ) -> float:
     """Return the bound of ``Objective.lower_bound`` from its sums over cells.
 
     Parameters
     ----------
     product, size, square
-        Sums of costs times targets, of their sizes, and of squared costs over weights.
+        Sums of costs times targets, of their absolute values, and of squared costs over weights.
     terms
-        How many terms were added up one after the other, at most: rounding may have added as many
-        halves of a unit in the last place to each sum, which the margins then cover. 1 for sums
-        that are exact.
+        Largest number of terms that were added up one after the other. Each addition may have
+        rounded by half a unit in the last place, which the margins cover. 1 for exact sums.
     """
     eps = float(np.finfo(np.float64).eps)
     constant *= 1.0 - 8.0 * eps
     slack = (7.0 + terms) * eps
-    a = cheapest - product - slack * (abs(cheapest) + size) - UNDERFLOW
-    r = square / 4.0 * (1.0 + (terms - 1) * eps) + UNDERFLOW
+    a = cheapest - product - slack * (abs(cheapest) + size) - UNDERFLOW_MARGIN
+    r = square / 4.0 * (1.0 + (terms - 1) * eps) + UNDERFLOW_MARGIN
     if not (a > 0.0 and 0.0 < r < math.inf):
         return constant
     return constant + a * (a / r) / 4.0 * (1.0 - 16.0 * eps)
 
 
 def scaled_constant(within: float, square: float) -> float:
-    """Return the variance within cells over the square of a radius, in units where that is 1.
+    """Return the variance within cells in units where the radius is 1.
 
-    It is never above the exact quotient but for a unit in the last place: where so little is left
-    that underflow would round it to something else, it is 0.
+    The result is at most a unit in the last place above the exact quotient. It is 0 where underflow
+    would round it more.
+
+    Parameters
+    ----------
+    square
+        Square of the radius.
     """
     constant = within / square
-    return constant if constant >= SMALLEST else 0.0
+    return constant if constant >= MIN_CONSTANT else 0.0
 
 
 def build_objective(observations: Observations, radius: float) -> Objective:
-    """Return the objective of a radius in its own units."""
+    """Return the objective in units where the radius is 1."""
     return Objective(
         targets=observations.means / radius,
         weights=observations.cell_shares(),

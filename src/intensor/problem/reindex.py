@@ -1,8 +1,8 @@
-"""A tensor without the indices that were never observed, and the whole that it is a part of.
+"""Reindexing: a tensor without its unused indices, and the way back to the full tensor.
 
-Observations say nothing about such indices, and no box needs them. So solvers see the others alone,
-and what a solve costs does not depend on how long the modes are: numbers of customers can be
-coordinates as they are. What was found is spread over the whole tensor in the end.
+Observations say nothing about indices that never occur, and no box needs them. So solvers see the
+other indices only, and the cost of a solve does not depend on how long the modes are: customer
+numbers can be coordinates as they are. Results are mapped back to the full tensor at the end.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from intensor.problem.vertex import Vertices, mode_offsets
 
 __all__ = ["Whole", "leave_out"]
 
-FLAGGED = 64
-"""Indices per cell up to which all of a mode are gone through to find those that occur."""
-SOME = 16
-"""Cells per index that are looked at first: where all indices occur, they mostly show it."""
+MAX_INDICES_PER_CELL = 64
+"""Most indices of a mode per cell for which used indices are found by flags instead of sorting."""
+FIRST_CELLS_PER_INDEX = 16
+"""Number of cells per index that are checked first: if all indices occur, these mostly show it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Whole:
-    """The tensor that a condensed one is a part of.
+    """The full tensor that a condensed one was made from.
 
     Attributes
     ----------
     shape
-        Its mode lengths.
+        Mode lengths of the full tensor.
     kept
-        The indices of each mode that the part has, rising.
+        The indices of each mode that occur, rising.
     """
 
     shape: Shape
@@ -41,65 +41,70 @@ class Whole:
 
     @property
     def condensed(self) -> Shape:
-        """Mode lengths of the part."""
+        """Mode lengths of the condensed tensor."""
         return tuple(len(indices) for indices in self.kept)
 
     def spread(self, numbers: AnyArray) -> AnyArray:
-        """Return rows for all indices, modes end to end: those of the part, and 0 elsewhere."""
+        """Expand rows, one per index with the modes end to end, to all indices; new rows are 0."""
         offsets = mode_offsets(self.shape)[:-1]
-        places = [start + kept for start, kept in zip(offsets.tolist(), self.kept, strict=True)]
-        spread = np.zeros((sum(self.shape), *numbers.shape[1:]), dtype=numbers.dtype)
-        spread[np.concatenate(places)] = numbers
-        return spread
+        positions = [start + kept for start, kept in zip(offsets.tolist(), self.kept, strict=True)]
+        expanded = np.zeros((sum(self.shape), *numbers.shape[1:]), dtype=numbers.dtype)
+        expanded[np.concatenate(positions)] = numbers
+        return expanded
 
     def spread_vertices(self, vertices: Vertices) -> Vertices:
-        """Return vertices of the part as vertices of the whole, off at all other indices."""
+        """Expand vertices of the condensed tensor; they are off at all new indices."""
         return Vertices(shape=self.shape, count=vertices.count, words=self.spread(vertices.words))
 
     def checksums(self) -> list[int]:
-        """Return a number for each mode that other indices would not have."""
+        """Return a checksum of the kept indices of each mode."""
         return [zlib.crc32(np.ascontiguousarray(kept, "<i8").tobytes()) for kept in self.kept]
 
 
 def leave_out(
-    coords: Sequence[AnyArray], shape: Shape
+    coords: Sequence[AnyArray], shape: Shape, *, max_indices_per_cell: int = MAX_INDICES_PER_CELL
 ) -> tuple[tuple[AnyArray, ...], Whole | None]:
-    """Number the indices that occur; return the new coordinates, and what they are a part of.
+    """Renumber the indices that occur; return the new coordinates and the full tensor.
 
-    The second is None, and coordinates stay as they are, when all indices occur.
+    If all indices occur, coordinates stay as they are and the second result is None.
 
     Parameters
     ----------
     coords
         Indices of the cells, mode by mode.
+    max_indices_per_cell
+        Most indices of a mode per cell for which used indices are found by flags.
 
     Examples
     --------
-    >>> coords, whole = leave_out([np.array([70, 900, 70]), np.array([0, 2, 1])], (1000, 3))
+    >>> coords, full = leave_out([np.array([70, 900, 70]), np.array([0, 2, 1])], (1000, 3))
     >>> [column.tolist() for column in coords]
     [[0, 1, 0], [0, 2, 1]]
-    >>> whole.shape, [kept.tolist() for kept in whole.kept]
+    >>> full.shape, [kept.tolist() for kept in full.kept]
     ((1000, 3), [[70, 900], [0, 1, 2]])
     """
-    modes = [_occurring(column, length) for column, length in zip(coords, shape, strict=True)]
-    kept = tuple(indices for indices, _ in modes)
-    whole = Whole(shape=shape, kept=kept)
-    if whole.condensed == shape:
+    modes = [
+        _renumber(column, length, max_indices_per_cell)
+        for column, length in zip(coords, shape, strict=True)
+    ]
+    full = Whole(shape=shape, kept=tuple(kept for kept, _ in modes))
+    if full.condensed == shape:
         return tuple(coords), None
-    return tuple(numbers for _, numbers in modes), whole
+    return tuple(numbers for _, numbers in modes), full
 
 
-def _occurring(column: AnyArray, length: int) -> tuple[IndexArray, AnyArray]:
-    """Return the indices that occur, rising, and the number of each cell's among them."""
-    if length > FLAGGED * column.size:
+def _renumber(
+    column: AnyArray, length: int, max_indices_per_cell: int
+) -> tuple[IndexArray, AnyArray]:
+    """Return the indices that occur, rising, and the number of each cell's index among them."""
+    if length > max_indices_per_cell * column.size:
         kept, numbers = np.unique(column, return_inverse=True)
         return kept.astype(np.int64), numbers
     seen = np.zeros(length, dtype=np.bool_)
-    for step in (max(1, column.size // (SOME * length)), 1):  # some cells, then all of them
+    for step in (max(1, column.size // (FIRST_CELLS_PER_INDEX * length)), 1):  # some, then all
         seen[column[::step]] = True
         if seen.all():
             return np.arange(length), column
-    kept = np.flatnonzero(seen)
-    places = np.cumsum(seen, dtype=np.min_scalar_type(length))
-    places -= 1
-    return kept, places[column]
+    numbers = np.cumsum(seen, dtype=np.min_scalar_type(length))
+    numbers -= 1
+    return np.flatnonzero(seen), numbers[column]

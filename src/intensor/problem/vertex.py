@@ -15,14 +15,21 @@ import numpy as np
 
 from intensor._arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape, WordArray
 
-__all__ = ["Vertices", "membership", "mode_offsets", "mode_slices", "pack_vertices"]
+__all__ = [
+    "Vertices",
+    "lanes_between",
+    "membership",
+    "mode_offsets",
+    "mode_slices",
+    "pack_vertices",
+]
 
 INDICES_AT_ONCE = 1 << 12
-"""Indices of a mode that are unpacked into numbers at a time."""
+"""Number of indices of a mode whose bits are unpacked at a time."""
 
 
 def mode_offsets(shape: Shape) -> IndexArray:
-    """Return where each mode begins in the flags, and their length at the end."""
+    """Return the position at which each mode begins in the flags, and their length at the end."""
     return np.concatenate(([0], np.cumsum(shape))).astype(np.int64)
 
 
@@ -66,9 +73,9 @@ class Vertices:
         """Return the vertices as (k, sum(shape)) zeros and ones."""
         return np.ascontiguousarray(self._unpacked(self.words).T)
 
-    def flags_at(self, places: IndexArray) -> FlagArray:
-        """Return the (m, k) flags of all vertices at some of the sum(shape) places."""
-        return self._unpacked(self.words[places])
+    def flags_at(self, positions: IndexArray | slice) -> FlagArray:
+        """Return the (m, k) flags of all vertices at some of the sum(shape) positions."""
+        return self._unpacked(self.words[positions])
 
     def box(self, index: int) -> tuple[IndexArray, ...]:
         """Return the indices that vertex ``index`` switches on, mode by mode."""
@@ -76,24 +83,28 @@ class Vertices:
         column = (self.words[:, word] >> np.uint64(bit)) & np.uint64(1)
         return tuple(np.flatnonzero(column[part]) for part in mode_slices(self.shape))
 
-    def overlaps(self, other: Vertices) -> FloatArray:
+    def overlaps(self, other: Vertices, *, at_once: int = INDICES_AT_ONCE) -> FloatArray:
         """Return the (k, other.k) numbers of tensor cells that two vertices share.
 
-        The count is a product over modes, so no cell is ever visited. Long modes are gone through
-        in blocks.
+        The number is a product over modes, so no cell is ever visited.
+
+        Parameters
+        ----------
+        at_once
+            Number of indices of a mode whose bits are unpacked at a time.
         """
         shared = np.ones((len(self), len(other)))
         for part in mode_slices(self.shape):
             common = np.zeros_like(shared)
-            for start in range(part.start, part.stop, INDICES_AT_ONCE):
-                block = np.arange(start, min(start + INDICES_AT_ONCE, part.stop))
+            for start in range(part.start, part.stop, at_once):
+                block = slice(start, min(start + at_once, part.stop))
                 mine = self.flags_at(block).astype(np.float64)
                 common += mine.T @ other.flags_at(block).astype(np.float64)
             shared *= common
         return shared
 
     def _unpacked(self, words: WordArray) -> FlagArray:
-        """Return the bits of rows of words, one per vertex."""
+        """Return rows of words as rows of bits, one per vertex."""
         little_endian = words.astype("<u8", copy=False)
         as_bytes = np.ascontiguousarray(little_endian).view(np.uint8)
         return np.unpackbits(as_bytes, axis=1, bitorder="little", count=self.count)
@@ -115,3 +126,19 @@ def pack_vertices(flags: FlagArray, shape: Shape) -> Vertices:
     packed = np.packbits(padded, axis=1, bitorder="little")
     words = packed.view("<u8").astype(np.uint64, copy=False)
     return Vertices(shape=shape, count=count, words=words)
+
+
+def lanes_between(words: WordArray, first: int, last: int) -> WordArray:
+    """Return the vertices first..last-1 of transposed words as lanes, at most 64 of them.
+
+    Parameters
+    ----------
+    words
+        (sum(shape), >= last / 64) bits, see ``Vertices``.
+    """
+    word, shift = divmod(first, 64)
+    lanes = words[:, word] >> np.uint64(shift)
+    if shift and last > 64 * (word + 1):
+        lanes |= words[:, word + 1] << np.uint64(64 - shift)
+    lanes &= np.uint64((1 << (last - first)) - 1)
+    return lanes

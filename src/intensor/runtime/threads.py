@@ -1,8 +1,8 @@
-"""Blocks of cells on several threads: the kernels release the interpreter's lock.
+"""Blocks of cells on several threads, which works because kernels release the interpreter's lock.
 
-The cells are cut into blocks by their number alone, and results are added up in the order of
-the blocks, so that the answer does not depend on how many threads there are. Where no thread can
-be started, the calling one does all the work, with the same answer.
+How cells are cut into blocks depends on their number alone, and results are added up in the order
+of the blocks, so the answer does not depend on the number of threads. Where no thread can be
+started, the calling thread does all the work, with the same answer.
 """
 
 from __future__ import annotations
@@ -21,17 +21,22 @@ from typing import Any, Self
 __all__ = ["Pool", "Workers", "blocks_of", "evenly", "one_blas_thread"]
 
 BLOCK = 1 << 15
-"""Cells below which a block is not worth a thread."""
-MOST_BLOCKS = 8
+"""Fewest cells that are worth a thread of their own."""
+MAX_BLOCKS = 8
+"""Largest number of blocks that cells are cut into."""
 
 
-def blocks_of(n_cells: int, share: int = 1) -> list[tuple[int, int]]:
-    """Return where each block of cells begins and ends; beginnings are multiples of 64.
+def blocks_of(
+    n_cells: int, ratio: int = 1, *, min_cells: int | None = None
+) -> list[tuple[int, int]]:
+    """Return the first and last + 1 cell of each block; blocks begin at multiples of 64.
 
     Parameters
     ----------
-    share
-        Make blocks this many times larger than usual, for work that is lighter per cell.
+    ratio
+        Size of the blocks relative to the usual one, for work that is lighter per cell.
+    min_cells
+        Fewest cells of a block of the usual size; ``BLOCK`` by default.
 
     Examples
     --------
@@ -40,13 +45,14 @@ def blocks_of(n_cells: int, share: int = 1) -> list[tuple[int, int]]:
     >>> blocks_of(100_000)
     [(0, 33344), (33344, 66688), (66688, 100000)]
     """
-    count = max(1, min(MOST_BLOCKS, n_cells // (BLOCK * share)))
+    usual = BLOCK if min_cells is None else min_cells
+    count = max(1, min(MAX_BLOCKS, n_cells // (usual * ratio)))
     size = -(-n_cells // (count * 64)) * 64
     return [(start, min(start + size, n_cells)) for start in range(0, n_cells, size)]
 
 
 def evenly(first: int, last: int, count: int) -> list[int]:
-    """Return the ends of ``count`` pieces of first..last of about the same length.
+    """Cut first..last into ``count`` pieces of about equal length; return their ends.
 
     Examples
     --------
@@ -60,29 +66,29 @@ Task = tuple["Future[Any]", Callable[..., Any], tuple[Any, ...]]
 
 
 class Pool:
-    """Threads that calls can be handed over to.
+    """Threads that make calls for others.
 
-    Other than ``ThreadPoolExecutor``, it works to the very end of a process: in threads that
-    outlive the main one and in exit handlers. It also works in a fork, whose parent's threads are
-    gone, and where the system has no thread left to give.
+    Unlike ``ThreadPoolExecutor``, a pool works until the very end of a process: in threads that
+    outlive the main one and in exit handlers. It also works in a fork, where the threads of the
+    parent do not exist, and where the system cannot start any more threads.
 
     Parameters
     ----------
     threads
-        How many there may be; they are started as calls come in.
+        Largest number of threads; they are started as calls come in.
     """
 
     def __init__(self, threads: int) -> None:
-        self._most = threads
+        self._max_threads = threads
         self._begin()
 
     def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Have a thread make a call; without threads, make it here and now."""
+        """Have a thread make a call; if there are no threads, make it at once."""
         if self._process != os.getpid():
             self._begin()
         future: Future[Any] = Future()
         self._tasks.put((future, work, arguments))
-        if len(self._threads) < self._most:
+        if len(self._threads) < self._max_threads:
             self._start_one()
         if not self._threads:
             self._tasks.put(None)
@@ -90,7 +96,7 @@ class Pool:
         return future
 
     def close(self) -> None:
-        """Let the threads go, once all calls have been made."""
+        """End the threads once all calls have been made."""
         if self._process == os.getpid():
             _dismiss(self._tasks, self._threads)
             for thread in self._threads:
@@ -98,19 +104,19 @@ class Pool:
         self._threads.clear()
 
     def _begin(self) -> None:
-        """Begin without a thread; a pool that nobody has closed lets them go with itself."""
+        """Begin without threads; if the pool is never closed, they end when it is collected."""
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._process = os.getpid()
-        # Not at the end of the process, where threads that outlive the main one may still use it.
+        # Not at exit: threads that outlive the main one may still use the pool then.
         weakref.finalize(self, _dismiss, self._tasks, self._threads).atexit = False
 
     def _start_one(self) -> None:
-        # Nobody waits for a daemon at the end of the process: a pool may be left open.
+        # A process does not wait for daemons at its end, so a pool may be left open.
         thread = threading.Thread(target=_serve, args=(self._tasks,), daemon=True)
         try:
             thread.start()
-        except RuntimeError:  # too late in the life of the process, or too many of them
+        except RuntimeError:  # the process is ending, or there are too many threads
             return
         self._threads.append(thread)
 
@@ -122,29 +128,29 @@ class Pool:
 
 
 def _dismiss(tasks: SimpleQueue[Task | None], threads: list[threading.Thread]) -> None:
-    """Have the threads end after the calls that have come in."""
+    """Tell the threads to end after the calls that have been submitted."""
     for _ in threads:
         tasks.put(None)
 
 
 def _serve(tasks: SimpleQueue[Task | None]) -> None:
-    """Make the calls that come in, up to a None."""
+    """Make the submitted calls until a None comes."""
     while (task := tasks.get()) is not None:
         future, work, arguments = task
         try:
             future.set_result(work(*arguments))
         except BaseException as error:
             future.set_exception(error)
-        del task, future, work, arguments  # or they would be kept until the next call
+        del task, future, work, arguments  # otherwise they stay alive until the next call
 
 
 class Workers:
-    """Runs independent pieces of work, on threads when there are several.
+    """Runs independent pieces of work, on several threads if there are any.
 
     Parameters
     ----------
     threads
-        How many may run at a time; None for one per core that this process may use.
+        Number of threads; None for one per core that this process may use.
     """
 
     def __init__(self, threads: int | None = None) -> None:
@@ -169,7 +175,7 @@ class Workers:
                     return
                 work(piece)
 
-        # The caller takes its turns too: handing over every piece costs more than some take.
+        # The caller works too: handing over every piece would take longer than some pieces do.
         others = [self._pool.submit(take_turns) for _ in range(min(self.threads, count) - 1)]
         try:
             take_turns()
@@ -179,17 +185,17 @@ class Workers:
             other.result()
 
     def close(self) -> None:
-        """Let the threads go."""
+        """End the threads."""
         if self._pool is not None:
             self._pool.close()
             self._pool = None
 
 
 class _OneBlasThread:
-    """The setting of the whole process, in force while anyone asks for it.
+    """A setting of the process that holds while at least one thread has entered it.
 
-    The first one to ask makes the change and the last one to leave takes it back, so that several
-    fits in threads of one process do not wait for each other.
+    The first thread to enter makes the change and the last one to leave takes it back, so that
+    several fits in threads of one process do not wait for each other.
     """
 
     def __init__(self) -> None:
@@ -197,7 +203,7 @@ class _OneBlasThread:
         self.renew()
 
     def renew(self) -> None:
-        """Begin anew, in a fork: the thread that holds the lock, or asked for this, is gone."""
+        """Start afresh in a fork, where the threads that entered or hold the lock do not exist."""
         self._lock = threading.Lock()
         self._users = 0
 
@@ -222,20 +228,20 @@ if hasattr(os, "register_at_fork"):
 
 
 def one_blas_thread() -> AbstractContextManager[None]:
-    """Have BLAS and LAPACK work on one thread: what they return depends on the number."""
+    """Return a context in which BLAS and LAPACK use one thread: their bits depend on the number."""
     return _ONE_BLAS_THREAD
 
 
 @cache
 def _blas(with_scipy: bool) -> Any:
-    """Return what sets the threads of the libraries that are loaded, SciPy's own among them."""
+    """Return the controller of the loaded libraries; cached with and without SciPy's."""
     from threadpoolctl import ThreadpoolController  # noqa: PLC0415  (looks at all libraries)
 
     return ThreadpoolController()
 
 
 def _let_any_thread_set_blas() -> None:
-    """Give up that only the thread that changed the setting may change it again.
+    """Let every thread change the setting, not only the one that changed it last.
 
     threadpoolctl 3.7 and later remember that thread and ignore all others.
     """

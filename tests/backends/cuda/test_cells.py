@@ -6,14 +6,13 @@ import pytest
 import cells_cases
 from cells_cases import Case
 from intensor.backends.cpu import CpuCells
-from intensor.backends.cuda import cells as module
-from intensor.backends.cuda.cells import CudaCells, byte_sums
+from intensor.backends.cuda.cells import CudaCells
 from intensor.backends.cuda.observations import upload
 from intensor.backends.packed_cells import pack_cells
 from intensor.data.observations import observe
 from intensor.runtime.threads import Workers
 
-SHAPES = [(7,), (3, 4, 2)]
+slow = pytest.mark.slow  # the simulator runs every thread in Python
 
 
 def make(observations, radius):
@@ -21,24 +20,26 @@ def make(observations, radius):
 
 
 @pytest.mark.parametrize(
-    ("shape", "words"),
+    ("shape", "options"),
     [
-        ((7,), {}),
-        ((3, 4, 2), {"repeats": False}),
         ((3, 4, 2), {"weighted": True, "n": 40}),
-        ((2, 3, 2, 3), {"radius": 0.6}),
+        pytest.param((7,), {}, marks=slow),
+        pytest.param((3, 4, 2), {"repeats": False}, marks=slow),
+        pytest.param((2, 3, 2, 3), {"radius": 0.6}, marks=slow),
     ],
 )
-def test_sums(shape, words):
-    cells_cases.check_sums(Case(make, shape, **words))
+def test_sums(shape, options):
+    cells_cases.check_sums(Case(make, shape, **options))
 
 
+@slow
 def test_more_words_than_a_kernel_takes():
     case = Case(make, (3, 4), n=30, k=200)
     error, _ = case.totals
     assert error + case.cells.constant == pytest.approx(case.objective.value(case.x), rel=1e-12)
 
 
+@slow
 def test_bits_of_vertices_that_do_not_count_are_left_out():
     case = Case(make, (3, 4), n=30, k=70)
     for count in (1, 8, 64, 67):
@@ -58,18 +59,19 @@ def test_many_observations_of_one_cell():
     assert gram[0, 0] == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("negative", [False, True])
+@pytest.mark.parametrize("negative", [False, pytest.param(True, marks=slow)])
 def test_descent(negative):
     cells_cases.check_descent(Case(make, (3, 4, 2), n=60), negative=negative)
 
 
-@pytest.mark.parametrize("negative", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("negative", [pytest.param(False, marks=slow), True])
+@pytest.mark.parametrize("weighted", [pytest.param(False, marks=slow), True])
 def test_refinement(negative, weighted):
     case = Case(make, (3, 4, 2), n=60, radius=0.7, weighted=weighted)
     cells_cases.check_refinement(case, negative=negative)
 
 
+@slow
 def test_another_radius():
     case, other = Case(make, (3, 4), n=40), Case(make, (3, 4), n=40, radius=1.5)
     case.cells.rescale(1.5)
@@ -77,26 +79,40 @@ def test_another_radius():
     assert case.cells.constant == pytest.approx(other.cells.constant)
 
 
-@pytest.mark.parametrize("on_host", [0, 1 << 18])
-@pytest.mark.parametrize("words", [{}, {"weighted": True}, {"repeats": False}], ids=str)
-def test_samples_are_those_of_the_host(monkeypatch, on_host, words):
-    monkeypatch.setattr(module, "ON_HOST", on_host)
-    case = Case(make, (3, 4, 3), n=80, **words)
+@pytest.mark.parametrize("max_host_sample", [0, 1 << 18])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"repeats": False},
+        pytest.param({}, marks=slow),
+        pytest.param({"weighted": True}, marks=slow),
+    ],
+    ids=str,
+)
+def test_samples_are_those_of_the_host(max_host_sample, options):
+    def make(observations, radius):
+        data = upload(observations)
+        return CudaCells(data, radius, Workers(1), max_host_sample=max_host_sample)
+
+    case = Case(make, (3, 4, 3), n=80, **options)
     there = case.cells.sample(30, np.random.default_rng(3))
     here = CpuCells(pack_cells(case.observations, 1.0), Workers(1))
     here = here.sample(30, np.random.default_rng(3))
-    assert isinstance(there, CudaCells if on_host == 0 else CpuCells)
+    assert isinstance(there, CudaCells if max_host_sample == 0 else CpuCells)
     assert there.n_cells == here.n_cells < case.cells.n_cells
     assert there.constant == pytest.approx(here.constant)
     totals = [cells.evaluate(case.words, 70, case.weights) for cells in (there, here)]
     assert totals[0] == pytest.approx(totals[1], rel=1e-12)
 
 
-def test_byte_sums():
-    weights = np.random.default_rng(0).random(128)
-    found = byte_sums(weights)
-    assert found.shape == (16, 256)
-    for pattern in (0, 1, 37, 255):
-        bits = [bit for bit in range(8) if pattern >> bit & 1]
-        expected = weights[64 + 8 * 3 :][bits].sum()
-        assert found[11, pattern] == pytest.approx(expected, abs=1e-15)
+def test_an_index_that_returns_within_a_stretch_of_cells():
+    # Mode 1 goes 0 (7 cells), 1 (one cell), 0 (8 cells) through the 16 cells of a stretch.
+    third = np.arange(8)
+    parts = [(0, 0, third[:7]), (0, 1, third[:1]), (1, 0, third)]
+    coords = np.concatenate([[(a, b, c) for c in some] for a, b, some in parts])
+    cells = make(observe(coords, np.arange(1.0, 17.0), shape=(2, 2, 8)), 1.0)
+    cells.evaluate(np.zeros((12, 1), dtype=np.uint64), 1, np.zeros(64))
+    lanes = np.full(12, 1, dtype=np.uint64)
+    sums = cells.mode_sums(lanes, np.uint64(1), 1)[:, 0]
+    gradient = -2.0 * np.arange(1.0, 17.0) / 16.0
+    assert sums.tolist() == pytest.approx([gradient.sum() - gradient[7], gradient[7]])

@@ -38,6 +38,6 @@ def test_a_missing_driver_is_said(monkeypatch):
 
 def test_too_little_memory_is_said_with_both_figures(monkeypatch):
     monkeypatch.setattr(device, "free_bytes", lambda: 3 * 2**30)
-    device.check_room(2**30, "this")
+    device.check_memory(2**30, "this")
     with pytest.raises(DeviceMemoryError, match=r"this needs 5.0 GiB.*3.0 GiB are free"):
-        device.check_room(5 * 2**30, "this")
+        device.check_memory(5 * 2**30, "this")

@@ -94,9 +94,9 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("coords", "values", "shape", "error", "words"), BAD)
-def test_bad_data_on_the_device_is_refused(coords, values, shape, error, words):
-    with pytest.raises(error, match=words):
+@pytest.mark.parametrize(("coords", "values", "shape", "error", "message"), BAD)
+def test_bad_data_on_the_device_is_refused(coords, values, shape, error, message):
+    with pytest.raises(error, match=message):
         observe_on_device(afar(coords), afar(values), shape=shape)
 
 
@@ -110,8 +110,8 @@ def test_a_tensor_without_cell_numbers_is_refused():
         observe_on_device([[0] * 4], [1.0], shape=(2**20,) * 4)
 
 
-def test_too_little_room_is_said_with_the_figures(monkeypatch):
+def test_the_memory_it_takes_is_asked_for(monkeypatch):
     asked = []
-    monkeypatch.setattr(module, "check_room", lambda needed, what: asked.append((needed, what)))
+    monkeypatch.setattr(module, "check_memory", lambda needed, what: asked.append((needed, what)))
     observe_on_device([[0, 1]], [1.0])
-    assert asked == [(module.SETTING_UP, "collapsing 1 observations")]
+    assert asked == [(module.COLLAPSING_BYTES, "collapsing 1 observations")]

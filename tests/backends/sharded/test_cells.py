@@ -4,38 +4,29 @@ import numpy as np
 import pytest
 
 import cells_cases
-from cells_cases import SHAPES, Case, ShardsHere, some_of
+from cells_cases import SHAPES, Case, sharded, some_of
 from intensor.backends.cpu import CpuCells
-from intensor.backends.sharded import cells as cells_module
-from intensor.backends.sharded import shard as module
-from intensor.backends.sharded.cells import ShardedCells, ShardedObservations
+from intensor.backends.sharded.cells import ShardedCells
 from intensor.backends.sharded.shard import make_shard
 from intensor.errors import SettingError
 from intensor.runtime.threads import Workers
 
 
-def cut(observations, n_shards, threads=1):
+def cut(observations, n_shards, threads=1, cells_at_once=1 << 16):
     owner = np.random.default_rng(5).integers(0, n_shards, observations.n_cells)
     owner[:n_shards] = np.arange(n_shards)
-    shards = [make_shard(some_of(observations, owner == shard)) for shard in range(n_shards)]
-    return ShardedObservations(
-        shape=observations.shape,
-        shards=ShardsHere(shards, threads),
-        n=observations.n,
-        within=observations.within,
-        mean_square=observations.mean_square,
-        lowest=float(observations.means.min()),
-        highest=float(observations.means.max()),
-    )
+    parts = [some_of(observations, owner == number) for number in range(n_shards)]
+    shards = [make_shard(part, cells_at_once=cells_at_once) for part in parts]
+    return sharded(observations, shards, threads)
 
 
-@pytest.fixture(params=[(1, 1), (3, 1), (2, 2)], ids=["1 shard", "3 shards", "2 threads"])
-def make(request, monkeypatch):
-    n_shards, threads = request.param
-    monkeypatch.setattr(module, "BLOCK", 64 if n_shards == 1 else 1 << 16)
-
+@pytest.fixture(
+    params=[(1, 1, 64), (3, 1, 1 << 16), (2, 2, 64)],
+    ids=["one shard in blocks", "three shards", "blocks on two threads"],
+)
+def make(request):
     def make(observations, radius):
-        return ShardedCells(cut(observations, n_shards, threads), radius, Workers(1))
+        return ShardedCells(cut(observations, *request.param), radius, Workers(1))
 
     return make
 
@@ -69,15 +60,15 @@ def test_samples_are_cells(make):
     found = case.cells.sample(25, np.random.default_rng(0))
     assert isinstance(found, CpuCells)
     coords = case.observations.coords
-    every = {cell: place for place, cell in enumerate(zip(*coords, strict=True))}
+    every = {cell: number for number, cell in enumerate(zip(*coords, strict=True))}
     offsets = case.cells.offsets[:-1]
     packed = found.packed
     assert 10 < packed.n_cells <= 25
     assert np.all(np.diff(packed.counts.astype(int)) <= 0)
-    places = [every[tuple(cell)] for cell in packed.rows.astype(int) - offsets]
-    assert len(set(places)) == packed.n_cells
-    np.testing.assert_array_equal(packed.targets, case.observations.means[places])
-    np.testing.assert_array_equal(packed.counts, case.observations.counts[places])
+    numbers = [every[tuple(cell)] for cell in packed.rows.astype(int) - offsets]
+    assert len(set(numbers)) == packed.n_cells
+    np.testing.assert_array_equal(packed.targets, case.observations.means[numbers])
+    np.testing.assert_array_equal(packed.counts, case.observations.counts[numbers])
     assert packed.shares.sum() == pytest.approx(1.0)
 
 
@@ -99,7 +90,7 @@ def test_samples_do_not_depend_on_the_shards():
     assert one.rows.shape != other.rows.shape or np.any(one.rows != other.rows)
 
 
-def test_few_cells_are_fetched_and_many_are_not(make, monkeypatch):
+def test_few_cells_are_fetched_and_many_are_not(make):
     case = Case(make, (3, 4))
     found = case.cells._data.host()
     for ours, theirs in zip(found.coords, case.observations.coords, strict=True):
@@ -107,6 +98,5 @@ def test_few_cells_are_fetched_and_many_are_not(make, monkeypatch):
         assert np.array_equal(ours, theirs)
     assert np.array_equal(found.means, case.observations.means)
     assert np.array_equal(found.counts, case.observations.counts)
-    monkeypatch.setattr(cells_module, "FETCHED", 5)
     with pytest.raises(SettingError, match=r"too many to be fetched.*exact='off'"):
-        case.cells.iterate()
+        case.cells._data.host(max_cells=5)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from intensor.backends.sharded.partition import Buckets, bucket_of, collapse
+from intensor.backends.sharded.partition import Buckets, bucket_of, collapse_shard
 from intensor.data.observations import observe
 from intensor.data.readers.dataset import Batch
 
@@ -33,10 +33,10 @@ def test_nothing_is_lost(tmp_path, n_buckets):
     buckets.add([Batch(coords=coords[:0], values=values[:0])])
     assert buckets.shape == tuple(coords.max(axis=0) + 1)
     assert len(buckets) == n_buckets
-    found = [buckets.take(place) for place in range(n_buckets)]
+    found = [buckets.take(number) for number in range(n_buckets)]
     found = [one for one in found if one is not None]
-    for place, (there, _) in enumerate(found):
-        for other, _ in found[place + 1 :]:
+    for number, (there, _) in enumerate(found):
+        for other, _ in found[number + 1 :]:
             assert not {*map(tuple, there.tolist())} & {*map(tuple, other.tolist())}
     rows = [
         (*cell, value)
@@ -50,16 +50,25 @@ def test_nothing_is_lost(tmp_path, n_buckets):
 
 def test_totals_add_up_to_those_of_all(tmp_path):
     coords, values = drawn()
-    whole = observe(coords, values, shape=(9, 8, 7))
+    full = observe(coords, values, shape=(9, 8, 7))
     owners = bucket_of(coords, 4)
     parts = [
-        collapse(coords[owners == place], values[owners == place], (9, 8, 7), allow_negative=False)
-        for place in range(4)
+        collapse_shard(
+            coords[owners == number], values[owners == number], (9, 8, 7), allow_negative=False
+        )
+        for number in range(4)
     ]
     totals = sum((total for _, total in parts[1:]), parts[0][1])
-    assert totals.n == whole.n
-    assert totals.within / totals.n == pytest.approx(whole.within, rel=1e-12)
-    assert totals.square / totals.n == pytest.approx(whole.mean_square, rel=1e-12)
-    assert sum(shard.n_cells for shard, _ in parts) == whole.n_cells
+    assert totals.n == full.n
+    assert totals.within / totals.n == pytest.approx(full.within, rel=1e-12)
+    assert totals.square / totals.n == pytest.approx(full.mean_square, rel=1e-12)
+    assert sum(shard.n_cells for shard, _ in parts) == full.n_cells
     for shard, _ in parts:
         assert np.all(np.diff(shard.counts.astype(int)) <= 0)
+
+
+def test_no_observations_are_an_empty_shard():
+    shard, totals = collapse_shard(
+        np.empty((0, 2), dtype=int), np.empty(0), (3, 4), allow_negative=False
+    )
+    assert (shard.n_cells, shard.rows.shape, totals.n) == (0, (0, 2), 0)

@@ -1,8 +1,8 @@
-"""Blocks of threads on a CUDA device: how cells are dealt out to them, and what they do together.
+"""Blocks of threads on a CUDA device: which cells they take, and what their threads do together.
 
-A block takes tiles of ``TILE`` cells in turn, one per thread. Grids depend on the number of cells
-alone, partial sums of floats are added up in the order of the blocks, and sums that many threads
-add to are of integers: the same data gives the same bits, whatever the device.
+A block takes one tile of ``TILE`` cells after the other, one cell per thread. Grids depend on the
+number of cells alone, partial sums of floats are added up in the order of the blocks, and sums
+that many threads add to are sums of integers: the same data gives the same bits on any device.
 """
 
 from __future__ import annotations
@@ -30,18 +30,21 @@ __all__ = [
     "find_largest",
     "grid_of",
     "halve",
+    "lowest_bit",
+    "narrow",
     "vertices_around",
 ]
 
 TILE = 64 if simulated() else 256
-"""Threads of a block, and cells that it takes at a time. The simulator's are slow."""
-MOST_BLOCKS = 8192
+"""Threads of a block, and cells that it takes at a time; few in the simulator, which is slow."""
+MAX_BLOCKS = 8192
+"""Largest number of blocks of a grid."""
 LOW_HALF = np.uint64(2**32 - 1)
 HALF = np.uint64(32)
 NONE = np.uint64(0)
 ALL = np.uint64(2**64 - 1)
 
-with contextlib.suppress(ImportError, ValueError):  # of versions that do not report it
+with contextlib.suppress(ImportError, ValueError):  # some versions do not report events
     listen(
         importlib.import_module("numba.cuda.core.event"),
         "numba-cuda:compiler_lock",
@@ -50,22 +53,40 @@ with contextlib.suppress(ImportError, ValueError):  # of versions that do not re
 
 
 def grid_of(n_cells: int) -> int:
-    """Return how many blocks go through so many cells."""
-    return max(1, min(MOST_BLOCKS, -(-n_cells // TILE)))
+    """Return the number of blocks for a number of cells."""
+    return max(1, min(MAX_BLOCKS, -(-n_cells // TILE)))
+
+
+def narrow(words: WordArray, count: int) -> AnyArray:
+    """Return words of 32 bits if that is enough for ``count`` vertices: more fit into a cache."""
+    return words.astype(np.uint32 if count <= 32 else np.uint64)
 
 
 @cuda.jit(device=True, inline=True)
 def vertices_around(rows: AnyArray, words: WordArray, word: int, cell: int) -> Any:
-    """Return which of up to 64 vertices contain a cell."""
+    """Return the vertices of a word that contain a cell, one bit each."""
     members = ALL
     for mode in range(rows.shape[0]):
         members &= words[rows[mode, cell], word]
     return members
 
 
+@cuda.jit(device=True, inline=True)
+def _lowest_bit(word: np.uint64) -> Any:
+    return cuda.ffs(word) - 1
+
+
+def _lowest_bit_simulated(word: np.uint64) -> int:
+    return (int(word) & -int(word)).bit_length() - 1
+
+
+lowest_bit = cuda.jit(device=True)(_lowest_bit_simulated) if simulated() else _lowest_bit
+"""Return the number of the lowest set bit of a word; the simulator's ``ffs`` ends at 32 bits."""
+
+
 @cuda.jit(device=True, inline="always")
 def add_up(partial: FloatArray) -> None:
-    """Add up each row of a shared array with a column per thread, always in the same order."""
+    """Add up each row of a shared array, which has one column per thread, in a fixed order."""
     thread = cuda.threadIdx.x
     width = TILE // 2
     while width > 0:
@@ -79,7 +100,7 @@ def add_up(partial: FloatArray) -> None:
 
 @cuda.jit(device=True, inline="always")
 def find_largest(shared: FloatArray) -> None:
-    """Find the largest number of a shared array with one per thread."""
+    """Find the largest number of a shared array, which has one number per thread."""
     thread = cuda.threadIdx.x
     width = TILE // 2
     while width > 0:
@@ -92,6 +113,6 @@ def find_largest(shared: FloatArray) -> None:
 
 @cuda.jit(device=True, inline="always")
 def halve(word: np.uint64, out_halves: AnyArray) -> None:
-    """Write a thread's word where others look at one of its halves."""
+    """Write both halves of a thread's word to shared memory."""
     out_halves[0, cuda.threadIdx.x] = np.uint32(word & LOW_HALF)
     out_halves[1, cuda.threadIdx.x] = np.uint32(word >> HALF)

@@ -1,4 +1,4 @@
-"""Which CUDA device there is, if any, and how much room it has."""
+"""The CUDA device, if there is one: its packages, its arrays and its free memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from intensor.errors import DeviceError, DeviceMemoryError
 __all__ = [
     "array_module",
     "check_device",
-    "check_room",
+    "check_memory",
     "for_kernels",
     "free_bytes",
     "simulated",
@@ -26,12 +26,12 @@ HELP = "install intensor[gpu] on a machine with an NVIDIA device, or use device=
 
 
 def simulated() -> bool:
-    """Whether kernels run under the CUDA simulator, on NumPy arrays."""
+    """Say whether kernels run under the CUDA simulator, on NumPy arrays."""
     return bool(config.ENABLE_CUDASIM)
 
 
 def check_device() -> None:
-    """Raise what is missing for a CUDA device to be used."""
+    """Raise a DeviceError that names what is missing for a CUDA device to be used."""
     for package in ("numba_cuda",) if simulated() else ("numba_cuda", "cupy"):
         if importlib.util.find_spec(package) is None:
             raise DeviceError(f"device is 'cuda', but {package} is not installed: {HELP}")
@@ -48,19 +48,19 @@ def array_module() -> Any:
 
 
 def for_kernels(array: Any) -> Any:
-    """Return an array of the device as kernels take it: they look long at any other kind."""
+    """Return an array of the device as a type that kernels accept without a slow conversion."""
     if simulated():
         return array
     return importlib.import_module("numba.cuda").as_cuda_array(array, sync=False)
 
 
 def to_host(array: Any) -> Any:
-    """Return an array of the device in the memory of the host."""
+    """Copy an array of the device to the memory of the host."""
     return array.get() if hasattr(array, "get") else np.asarray(array)
 
 
 def free_bytes() -> int | None:
-    """Return how much memory of the device is free, None where that is not limited."""
+    """Return the free bytes of the device; None in the simulator, which has no limit."""
     if simulated():
         return None
     cupy = array_module()
@@ -69,8 +69,8 @@ def free_bytes() -> int | None:
     return int(free)
 
 
-def check_room(needed: int, what: str) -> None:
-    """Refuse what would not fit on the device."""
+def check_memory(needed: int, what: str) -> None:
+    """Raise a DeviceMemoryError when more bytes are needed than are free on the device."""
     free = free_bytes()
     if free is not None and needed > free:
         raise DeviceMemoryError(

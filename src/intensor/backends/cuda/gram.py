@@ -1,4 +1,4 @@
-"""Blocks of the Gram matrix of vertices as CUDA kernels: cells that two vertices share."""
+"""Blocks of the Gram matrix of vertices as CUDA kernels, the twins of ``kernels.gram``."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ WARP = 32
 ALL_LANES = 0xFFFFFFFF
 PARTS = TILE // WARP
 PADDED = PARTS + 1
-"""Numbers of neighbouring vertices are then in different banks of the shared memory."""
+"""Row length that puts the bits of neighbouring vertices into different memory banks."""
 PAIRS = 4096 // TILE
-"""Entries of a block of the Gram matrix that a thread of ``gram_block`` counts."""
-TALK = TILE if simulated() else 1
-"""What lanes tell each other under the simulator."""
+"""Number of entries of a block of the Gram matrix that one thread counts."""
+MAILBOX = TILE if simulated() else 1
+"""Length of the shared array that replaces shuffles between lanes in the simulator."""
 ONE = np.uint64(1)
 
 
 @cuda.jit(device=True, inline="always")
 def _swap(word: Any, width: int, low: int) -> Any:
-    """Swap two quarters of each square of twice the width, in a matrix with a row per lane."""
+    """Swap the off-diagonal quarters of each square of twice the width; lanes hold the rows."""
     other = np.uint32(cuda.shfl_xor_sync(ALL_LANES, np.int32(word), width))
     if cuda.threadIdx.x & width:
         return (word & ~np.uint32(low)) | ((other >> np.uint32(width)) & np.uint32(low))
@@ -37,8 +37,8 @@ def _swap(word: Any, width: int, low: int) -> Any:
 
 
 @cuda.jit(device=True, inline="always")
-def _turn_shuffled(half: Any, _talk: AnyArray) -> Any:
-    """Return which of the 32 lanes of a warp have the bit that is numbered as this lane."""
+def _transpose_shuffled(half: Any, _mailbox: AnyArray) -> Any:
+    """Transpose the 32 x 32 bits of a warp: return the lanes that have this lane's bit set."""
     word = _swap(half, 16, 0x0000FFFF)
     word = _swap(word, 8, 0x00FF00FF)
     word = _swap(word, 4, 0x0F0F0F0F)
@@ -46,29 +46,29 @@ def _turn_shuffled(half: Any, _talk: AnyArray) -> Any:
     return _swap(word, 1, 0x55555555)
 
 
-def _turn_simulated(half: Any, talk: AnyArray) -> Any:
-    """Return the same where lanes cannot talk to each other."""
+def _transpose_simulated(half: Any, mailbox: AnyArray) -> Any:
+    """Do the same in the simulator, where lanes cannot shuffle."""
     thread = cuda.threadIdx.x
-    talk[thread] = half
+    mailbox[thread] = half
     cuda.syncthreads()
     word = 0
     for lane in range(WARP):
-        word |= (int(talk[thread - thread % WARP + lane]) >> (thread % WARP) & 1) << lane
+        word |= (int(mailbox[thread - thread % WARP + lane]) >> (thread % WARP) & 1) << lane
     cuda.syncthreads()
     return np.uint32(word)
 
 
-_turn = cuda.jit(device=True)(_turn_simulated) if simulated() else _turn_shuffled
+_transpose = cuda.jit(device=True)(_transpose_simulated) if simulated() else _transpose_shuffled
 
 
 @cuda.jit(device=True, inline="always")
-def _pack(word: Any, count: int, side: int, talk: AnyArray, out_packed: AnyArray) -> None:
-    """Write, for each of some bits, which of a warp's 32 cells have it."""
-    place, part = cuda.threadIdx.x % WARP, cuda.threadIdx.x // WARP
+def _pack(word: Any, count: int, side: int, mailbox: AnyArray, out_packed: AnyArray) -> None:
+    """Write the cells of a warp that have each of the first ``count`` bits set."""
+    bit, part = cuda.threadIdx.x % WARP, cuda.threadIdx.x // WARP
     if count > 0:
-        out_packed[side, place, part] = _turn(np.uint32(word & LOW_HALF), talk)
+        out_packed[side, bit, part] = _transpose(np.uint32(word & LOW_HALF), mailbox)
     if count > WARP:
-        out_packed[side, WARP + place, part] = _turn(np.uint32(word >> HALF), talk)
+        out_packed[side, WARP + bit, part] = _transpose(np.uint32(word >> HALF), mailbox)
 
 
 @cuda.jit(cache=True)
@@ -91,7 +91,8 @@ def gram_block(
     Parameters
     ----------
     first, low, high, second, n_second
-        The words, and which vertices of each: ``64 first + low .. high`` and ``64 second ..``.
+        The words, and the vertices of each: 64 first + low to 64 first + high - 1, and 64 second to
+        64 second + n_second - 1.
     digits
         Binary digits of ``n_second - 1``.
     counts, step
@@ -101,7 +102,7 @@ def gram_block(
     out_counts
         (64, 64) to which the numbers are added.
     """
-    talk = cuda.shared.array(TALK, numba.uint32)
+    mailbox = cuda.shared.array(MAILBOX, numba.uint32)
     packed = cuda.shared.array((3, 64, PADDED), numba.uint32)
     totals = cuda.local.array(PAIRS, numba.int64)
     thread = cuda.threadIdx.x
@@ -117,9 +118,9 @@ def gram_block(
         more = np.uint64(counts[cell * step]) - ONE
         if start + thread >= n_cells:
             one = NONE
-        _pack(one >> np.uint64(low), high - low, 0, talk, packed)
-        _pack(two, n_second, 1, talk, packed)
-        _pack(more, n_planes, 2, talk, packed)
+        _pack(one >> np.uint64(low), high - low, 0, mailbox, packed)
+        _pack(two, n_second, 1, mailbox, packed)
+        _pack(more, n_planes, 2, mailbox, packed)
         cuda.syncthreads()
         for turn in range(PAIRS):
             pair = thread + TILE * turn
@@ -156,7 +157,7 @@ def gram_block_weighted(
     Parameters
     ----------
     scale
-        Shares are counted in whole multiples of ``1 / scale``.
+        Shares are counted in integer multiples of ``1 / scale``.
     out_shares
         (64, 64) to which the sums are added.
     """
@@ -177,12 +178,12 @@ def gram_block_weighted(
             inside[1, thread] = vertices_around(rows, words, second, cell)
             amounts[thread] = np.int64(round(shares[cell] * scale))
         cuda.syncthreads()
-        for place in range(min(TILE, n_cells - start)):
-            if (inside[0, place] >> np.uint64(row)) & ONE:
-                others = inside[1, place] >> np.uint64(column)
+        for neighbour in range(min(TILE, n_cells - start)):
+            if (inside[0, neighbour] >> np.uint64(row)) & ONE:
+                others = inside[1, neighbour] >> np.uint64(column)
                 for pair in range(PAIRS):
                     if (others >> np.uint64(pair)) & ONE:
-                        totals[pair] += amounts[place]
+                        totals[pair] += amounts[neighbour]
         cuda.syncthreads()
         start += cuda.gridDim.x * TILE
     for pair in range(PAIRS):

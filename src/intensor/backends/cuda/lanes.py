@@ -1,4 +1,4 @@
-"""Alternating minimisation in bit lanes as CUDA kernels; twins of those in ``lanes``."""
+"""Alternating minimisation in bit lanes as CUDA kernels, the twins of ``kernels.lanes``."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numba.cuda
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, WordArray
-from intensor.backends.cuda.blocks import NONE, TILE, halve, vertices_around
+from intensor.backends.cuda.blocks import NONE, TILE, halve, lowest_bit, vertices_around
 
 cuda: Any = numba.cuda
 
 __all__ = ["lane_sums", "lane_sums_runs", "switch_lanes"]
 
 STRETCH = 16
-"""Cells between two looks at whether the index changes, in ``lane_sums_runs``."""
-SHARES = 2.0**61
-"""What the shares of all cells together are, as a whole number."""
+"""Number of cells that ``lane_sums_runs`` adds without looking at their index if it is the same."""
+ALL_SHARES = 2.0**61
+"""The integer that stands for the shares of all cells together."""
 ONE = np.uint64(1)
 
 
@@ -25,7 +25,7 @@ ONE = np.uint64(1)
 def _cost(
     amount: int, share: float, inside: np.uint64, lane: int, weights: FloatArray, scale: float
 ) -> Any:
-    """Return what a cell costs in a lane, the curvature included, as a whole number."""
+    """Return the cost of a cell in a lane, including the curvature, as an integer."""
     weight = weights[lane]
     if weight == 0.0:
         return amount
@@ -57,18 +57,18 @@ def lane_sums(
     shares, step, one_share
         Cell j counts ``one_share * shares[j * step]``.
     sign, scale
-        Costs are taken times the sign and counted in whole multiples of ``1 / scale``.
+        Costs are multiplied by the sign and counted in integer multiples of ``1 / scale``.
     origins, weights
         (sum(shape), 1) and (64,) vertices to exchange and their weights, as in the twin
         ``lane_sums_around``; a weight of 0 leaves the cost as it is, as in ``lane_sums``.
     lanes
-        (sum(shape), 1) a bit per start.
+        (sum(shape), 1) one bit per lane.
     live
-        Lanes that are still moving; the others are skipped.
+        Lanes whose value still falls; the others are skipped.
     low
-        Where the mode begins in ``lanes``.
+        Position at which the mode begins in ``lanes``.
     out_sums
-        (r, 64) sums so far.
+        (r, 64) to which the costs are added.
     """
     cell = cuda.blockIdx.x * TILE + cuda.threadIdx.x
     while cell < costs.size:
@@ -82,7 +82,7 @@ def lane_sums(
             share = one_share * shares[cell * step]
             index = rows[mode, cell] - low
             while members != NONE:
-                lane = cuda.ffs(members) - 1
+                lane = lowest_bit(members)
                 cost = _cost(amount, share, inside, lane, weights, scale)
                 cuda.atomic.add(out_sums, (index, lane), cost)
                 members &= members - ONE
@@ -93,7 +93,7 @@ def lane_sums(
 def _deliver(
     total: Any, curvature: Any, factor: float, index: int, lane: int, out_sums: IndexArray
 ) -> None:
-    """Add what a thread has summed for an index; there is none yet where both sums are 0."""
+    """Add a thread's sums for an index, unless both are 0."""
     if total != 0 or curvature != 0:
         cuda.atomic.add(out_sums, (index, lane), total + np.int64(round(curvature * factor)))
 
@@ -117,10 +117,10 @@ def lane_sums_runs(  # noqa: PLR0912, PLR0915  (the innermost loop, for each cas
     low: int,
     out_sums: IndexArray,
 ) -> None:
-    """Do the same where neighbouring cells mostly have the same index of the mode.
+    """Do the same faster where neighbouring cells mostly have the same index of the mode.
 
-    A thread follows one lane through its part of every tile, and adds to ``out_sums`` only when
-    the index changes. Blocks take consecutive tiles.
+    A thread follows one lane through its part of every tile and adds to ``out_sums`` only when the
+    index changes. Blocks take consecutive tiles.
 
     Parameters
     ----------
@@ -134,17 +134,21 @@ def lane_sums_runs(  # noqa: PLR0912, PLR0915  (the innermost loop, for each cas
     amounts = cuda.shared.array(TILE, numba.int64)
     parts = cuda.shared.array(TILE, numba.int64)
     indices = cuda.shared.array(TILE, numba.int32)
+    mixed_in = cuda.shared.array(TILE // STRETCH, numba.int32)  # last tile with several indices
     thread = cuda.threadIdx.x
     lane, first = thread % width, thread // width * width
     half = lane // 32
     own = np.uint32(1) << np.uint32(lane % 32)
-    factor = weights[lane] * scale / SHARES
+    factor = weights[lane] * scale / ALL_SHARES
     n_cells = costs.size
     tiles = (n_cells + TILE - 1) // TILE
     each = (tiles + cuda.gridDim.x - 1) // cuda.gridDim.x
     total = np.int64(0)
     curvature = np.int64(0)
     current = np.int32(-1)
+    if thread < TILE // STRETCH:
+        mixed_in[thread] = -1
+    cuda.syncthreads()
     for tile in range(cuda.blockIdx.x * each, min((cuda.blockIdx.x + 1) * each, tiles)):
         cell = min(tile * TILE + thread, n_cells - 1)
         word = live if tile * TILE + thread < n_cells else NONE
@@ -154,9 +158,12 @@ def lane_sums_runs(  # noqa: PLR0912, PLR0915  (the innermost loop, for each cas
         halve(word, members)
         amounts[thread] = np.int64(round(sign * costs[cell] * scale))
         indices[thread] = rows[mode, cell] - low
+        head = min(tile * TILE + thread - thread % STRETCH, n_cells - 1)
+        if rows[mode, cell] != rows[mode, head]:
+            mixed_in[thread // STRETCH] = tile
         if exchange:
             halve(vertices_around(rows, origins, 0, cell), inside)
-            parts[thread] = np.int64(round(one_share * shares[cell * step] * SHARES))
+            parts[thread] = np.int64(round(one_share * shares[cell * step] * ALL_SHARES))
         cuda.syncthreads()
         for start in range(first, first + width, STRETCH):
             if indices[start] != current:
@@ -164,19 +171,17 @@ def lane_sums_runs(  # noqa: PLR0912, PLR0915  (the innermost loop, for each cas
                 current = indices[start]
                 total = np.int64(0)
                 curvature = np.int64(0)
-            if indices[start + STRETCH - 1] != current:
-                for place in range(start, start + STRETCH):
-                    if indices[place] != current:
+            if mixed_in[start // STRETCH] == tile:
+                for cell in range(start, start + STRETCH):
+                    if indices[cell] != current:
                         _deliver(total, curvature, factor, current, lane, out_sums)
-                        current = indices[place]
+                        current = indices[cell]
                         total = np.int64(0)
                         curvature = np.int64(0)
-                    if members[half, place] & own:
-                        total += amounts[place]
+                    if members[half, cell] & own:
+                        total += amounts[cell]
                         if exchange:
-                            curvature += (
-                                -parts[place] if inside[half, place] & own else parts[place]
-                            )
+                            curvature += -parts[cell] if inside[half, cell] & own else parts[cell]
             elif exchange:
                 for k in range(STRETCH):
                     part = -parts[start + k] if inside[half, start + k] & own else parts[start + k]
@@ -206,9 +211,9 @@ def switch_lanes(
     sums
         (r, 64) cost of each index and lane; set to 0 again.
     count
-        Lanes in use; those from ``count`` on are not looked at.
+        Number of lanes in use, the first ones; the others are ignored.
     out_lanes
-        (sum(shape), 1) of which those of the mode, from ``low`` on, are set.
+        (sum(shape), 1) the part that belongs to the mode, from ``low`` on, is set.
     out_values
         (64,) to which the value of each lane is added.
     """

@@ -1,4 +1,4 @@
-"""Observations that live on a CUDA device, collapsed there into unique cells."""
+"""Observations on a CUDA device, collapsed there into unique cells."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 
 from intensor._arrays import AnyArray, Shape
 from intensor.backends.cuda.blocks import TILE, grid_of
-from intensor.backends.cuda.collapse import collapse_cells, fold_keys, group, spread_keys
-from intensor.backends.cuda.device import array_module, check_device, check_room, to_host
+from intensor.backends.cuda.collapse import collapse_cells, fold_keys, group, split_keys
+from intensor.backends.cuda.device import array_module, check_device, check_memory, to_host
 from intensor.backends.select import on_device
 from intensor.data.checks import check_coords, check_shape, check_values
 from intensor.data.observations import Observations
@@ -22,9 +22,8 @@ from intensor.problem.vertex import mode_offsets
 
 __all__ = ["DeviceObservations", "observe_on_device", "upload"]
 
-SETTING_UP = 40
-"""Bytes on the device that an observation takes while cells are being collapsed, next to the
-observations themselves."""
+COLLAPSING_BYTES = 40
+"""Bytes on the device that collapsing takes per observation, on top of the observations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,9 +37,9 @@ class DeviceObservations:
     rows
         (p, u) positions of each cell's indices in flags and lanes.
     counts
-        (u,) how often each cell was observed; a single 1 when each was once.
+        (u,) how often each cell was observed; a single 1 if every cell was observed once.
     shares
-        (u,) how much each cell counts where that is not ``counts / n``; None otherwise.
+        (u,) how much each cell counts; None where that is ``counts / n``.
     means
         (u,) mean of the observed values of each cell.
     n, within, mean_square
@@ -62,7 +61,7 @@ class DeviceObservations:
         return int(self.means.size)
 
     def host(self) -> Observations:
-        """Return the same in the memory of the host."""
+        """Copy the observations to the memory of the host."""
         offsets = mode_offsets(self.shape)
         counts = to_host(self.counts)
         if counts.size < self.n_cells:
@@ -108,7 +107,7 @@ def observe_on_device(
     Parameters
     ----------
     coords
-        (n, p) integers, or a sequence of p device arrays of n integers each (which saves room).
+        (n, p) integers, or a sequence of p device arrays of n integers each, which saves memory.
     values
         (n,) numbers.
     shape
@@ -132,13 +131,13 @@ def observe_on_device(
             f"a tensor of shape {lengths} has more than 2^63 cells; use device='cpu' for it"
         )
     n = int(numbers.size)
-    check_room(SETTING_UP * n, f"collapsing {n} observations")
+    check_memory(COLLAPSING_BYTES * n, f"collapsing {n} observations")
     keys = fold_keys(columns, lengths, xp)
     order, starts = group(keys, math.prod(lengths), xp)
     u = int(starts.size)
     offsets = mode_offsets(lengths)
     rows = xp.empty((len(lengths), u), dtype=position_type(lengths))
-    spread_keys[grid_of(u), TILE](keys, starts, xp.asarray(lengths), xp.asarray(offsets[:-1]), rows)
+    split_keys[grid_of(u), TILE](keys, starts, xp.asarray(lengths), xp.asarray(offsets[:-1]), rows)
     del keys
     most = int(xp.diff(starts, append=xp.asarray([n])).max())
     counts = xp.empty(u, dtype=np.min_scalar_type(most))
@@ -162,10 +161,10 @@ def _columns(coords: Any, xp: Any) -> tuple[AnyArray, ...]:
     if isinstance(coords, Sequence):
         columns = tuple(xp.asarray(column) for column in coords)
     else:
-        whole = xp.asarray(coords)
-        if whole.ndim != 2:
-            raise CoordinateError(f"coords has shape {whole.shape}; expected (n, p) integers")
-        columns = tuple(xp.ascontiguousarray(whole[:, mode]) for mode in range(whole.shape[1]))
+        table = xp.asarray(coords)
+        if table.ndim != 2:
+            raise CoordinateError(f"coords has shape {table.shape}; expected (n, p) integers")
+        columns = tuple(xp.ascontiguousarray(table[:, mode]) for mode in range(table.shape[1]))
     sizes = {column.shape for column in columns}
     if not columns or len(sizes) > 1 or len(columns[0].shape) != 1 or columns[0].size == 0:
         raise CoordinateError(
@@ -179,7 +178,7 @@ def _columns(coords: Any, xp: Any) -> tuple[AnyArray, ...]:
 
 
 def _lengths(columns: tuple[AnyArray, ...], shape: Iterable[int] | None) -> Shape:
-    """Return the mode lengths, after a look at all coordinates."""
+    """Check all coordinates; return the mode lengths."""
     known = None if shape is None else check_shape(shape)
     if known is not None and len(known) != len(columns):
         raise CoordinateError(

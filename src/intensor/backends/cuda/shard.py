@@ -1,17 +1,18 @@
-"""A shard whose sums are taken on a CUDA device; a twin of ``shards.shard.Shard``."""
+"""A shard whose cells are summed over on a CUDA device, the twin of ``sharded.shard``."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from intensor._arrays import FloatArray, IndexArray, WordArray
+from intensor._arrays import FloatArray, WordArray
 from intensor.backends.base import BoundSums
 from intensor.backends.cuda.cells import CudaCells
 from intensor.backends.cuda.device import array_module
 from intensor.backends.cuda.observations import DeviceObservations
-from intensor.backends.sharded.shard import Exchange, Picked, Shard, State
+from intensor.backends.sharded.shard import Shard, State
 from intensor.runtime.threads import Workers
 
 __all__ = ["DeviceShard"]
@@ -20,22 +21,28 @@ __all__ = ["DeviceShard"]
 class DeviceShard:
     """The cells of a shard on a device.
 
-    What comes with a call still decides its answer; the state of the last one is kept to spare its
-    evaluation. It travels as the shard it was made of.
+    An answer depends on nothing but the call, as for ``Shard``. The last state is kept so that it
+    is not evaluated again. When pickled, it travels as the shard it was made of.
 
     Parameters
     ----------
     shard
-        At least one cell, in memory.
+        A shard in memory with at least one cell.
     """
 
     def __init__(self, shard: Shard) -> None:
         xp = array_module()
         self._shard = shard
         once = int(shard.counts.max()) == 1
-        self._rows = xp.asarray(np.ascontiguousarray(shard.rows.T))
-        self._counts = xp.asarray(np.ones(1, dtype=np.uint8) if once else shard.counts)
-        self._means = xp.asarray(shard.means)
+        self._data = DeviceObservations(
+            shape=shard.shape,
+            rows=xp.asarray(np.ascontiguousarray(shard.rows.T)),
+            counts=xp.asarray(np.ones(1, dtype=np.uint8) if once else shard.counts),
+            means=xp.asarray(shard.means),
+            n=1,
+            within=0.0,
+            mean_square=0.0,
+        )
         self._state: State | None = None
         self._totals = np.zeros(2)
         self._cells = self._open(1.0, 1.0)
@@ -49,11 +56,9 @@ class DeviceShard:
         return self._shard.n_cells
 
     def __sizeof__(self) -> int:
-        """Bytes that would travel, for a scheduler to leave shards where they are."""
-        held = (self._shard.rows, self._shard.means, self._shard.counts)
-        return sum(int(array.nbytes) for array in held)
+        return self._shard.__sizeof__()
 
-    def evaluate(self, state: State, workers: Workers) -> FloatArray:
+    def evaluate(self, state: State, *, workers: Workers) -> FloatArray:
         """Return the sums of share (x - target)^2 and of gradient times x."""
         self._move_to(state)
         return self._totals
@@ -64,28 +69,20 @@ class DeviceShard:
         lanes: WordArray,
         live: np.uint64,
         mode: int,
-        exchange: Exchange | None,
-        workers: Workers,
         *,
-        negative: bool = False,
+        workers: Workers,
+        **options: Any,
     ) -> FloatArray:
         """Return the (r, 64) cost of each index of a mode, lane by lane."""
         self._move_to(state)
-        return self._cells.mode_sums(
-            lanes,
-            live,
-            mode,
-            origins=None if exchange is None else exchange.lanes,
-            weights=None if exchange is None else exchange.weights,
-            negative=negative,
-        )
+        return self._cells.mode_sums(lanes, live, mode, **options)
 
-    def gram(self, words: WordArray, first: int, last: int, workers: Workers) -> FloatArray:
+    def gram(self, words: WordArray, first: int, last: int, *, workers: Workers) -> FloatArray:
         """Return the (last - first, last) numbers of observations that vertices have in common."""
         return self._cells.common(words, first, last)
 
     def vertex_sums(
-        self, state: State, words: WordArray, first: int, last: int, workers: Workers
+        self, state: State, words: WordArray, first: int, last: int, *, workers: Workers
     ) -> FloatArray:
         """Return the (last - first,) sums of the gradient over vertices."""
         self._move_to(state)
@@ -93,21 +90,21 @@ class DeviceShard:
         self._cells.vertex_sums(words, first, last, found)
         return found[first:]
 
-    def bound_sums(self, state: State, workers: Workers) -> BoundSums:
-        """Return what the free bound is made of."""
+    def bound_sums(self, state: State, *, workers: Workers) -> BoundSums:
+        """Return the sums that make up the free bound."""
         self._move_to(state)
         return self._cells.bound_sums()
 
-    def draw(self, seed: np.uint64, limit: np.uint64, workers: Workers) -> Picked:
-        """Return random cells, which ones depends on seed and cell alone."""
-        return self._shard.draw(seed, limit, workers)
+    def draw(self, seed: np.uint64, threshold: np.uint64, *, workers: Workers) -> Shard:
+        """Return random cells; whether a cell is drawn depends on it and the seed alone."""
+        return self._shard.draw(seed, threshold, workers=workers)
 
-    def pick(self, places: IndexArray) -> Picked:
-        """Return some cells."""
-        return self._shard.pick(places)
+    def fetch(self, *, workers: Workers) -> Shard:
+        """Return all cells in memory."""
+        return self._shard
 
     def _move_to(self, state: State) -> None:
-        """Evaluate a state, unless it is the one evaluated last."""
+        """Evaluate a state unless it was the last one to be evaluated."""
         known = self._state
         if known is not None and _same(known, state):
             return
@@ -118,16 +115,7 @@ class DeviceShard:
         self._state = state
 
     def _open(self, radius: float, one_share: float) -> CudaCells:
-        data = DeviceObservations(
-            shape=self._shard.shape,
-            rows=self._rows,
-            counts=self._counts,
-            means=self._means,
-            n=round(1.0 / one_share),
-            within=0.0,
-            mean_square=0.0,
-        )
-        return CudaCells(data, radius, Workers(1))
+        return CudaCells(replace(self._data, n=round(1.0 / one_share)), radius, Workers(1))
 
 
 def _same(one: State, two: State) -> bool:

@@ -1,4 +1,4 @@
-"""Predictions, residuals and sums over cells as CUDA kernels; twins of those in ``packed``."""
+"""Predictions, residuals and sums over cells as CUDA kernels, the twins of ``kernels.sums``."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from intensor.backends.cuda.blocks import (
 
 cuda: Any = numba.cuda
 
-__all__ = ["AT_ONCE", "bound_sums", "fit_cells", "vertex_sums"]
+__all__ = ["AT_ONCE", "bound_sums", "byte_sums", "first_vertices", "fit_cells", "vertex_sums"]
 
 AT_ONCE = 2
-"""Words whose tables ``fit_cells`` holds: 16 KiB each."""
+"""Number of words whose tables ``fit_cells`` holds at a time, 16 KiB each."""
 AHEAD = 4
-"""Cells that a thread of ``fit_cells`` has in work at a time, so that it waits for memory once."""
+"""Number of cells that a thread of ``fit_cells`` works on at a time, to wait for memory once."""
 EIGHT = np.uint64(8)
-LOWEST = np.uint64(255)
+LOWEST_BYTE = np.uint64(255)
 
 
 @cuda.jit(cache=True)
@@ -54,26 +54,26 @@ def fit_cells(  # noqa: PLR0912  (most of them are loops over a thread's cells, 
     words
         (sum(shape), >= last) transposed bits of the vertices.
     first, last
-        Words to add up; with ``first`` above 0, those before are in ``out_costs``.
+        The words to add up. If ``first`` is above 0, ``out_costs`` holds the sum of those before.
     tables
-        (>= 8 last, 256) for each byte of the words, the weight of every set of its vertices. Those
-        of the bytes in use are copied to shared memory, of which there must be as much.
+        (>= 8 last, 256) for each byte of the words, the weight of every subset of its vertices. The
+        rows of the bytes in use are copied to shared memory, which sets how many those are.
     more
-        Leave the sum so far in ``out_costs``: there are more words to come.
+        Whether more words will follow; the sum so far is then left in ``out_costs``.
     shares, step, one_share
         Cell j counts ``one_share * shares[j * step]``.
     out_costs
         (u,) filled with the gradient, 2 share (x - target).
     out_totals
         (blocks, >= 3) filled with the block's sums of share (x - target)^2 and of gradient times
-        x, and the largest size of a gradient.
+        x, and the largest absolute value of the gradient.
     """
     table = cuda.shared.array(0, numba.float64)
     partial = cuda.shared.array((2, TILE), numba.float64)
     largest = cuda.shared.array(TILE, numba.float64)
     thread = cuda.threadIdx.x
-    for place in range(thread, table.size, TILE):
-        table[place] = tables[8 * first + place // 256, place % 256]
+    for entry in range(thread, table.size, TILE):
+        table[entry] = tables[8 * first + entry // 256, entry % 256]
     cuda.syncthreads()
     error = 0.0
     product = 0.0
@@ -96,7 +96,7 @@ def fit_cells(  # noqa: PLR0912  (most of them are loops over a thread's cells, 
                     inside[k] &= words[rows[mode, min(start + k * stride, end)], word]
             for byte in range(8 * (word - first), min(8 * (word - first) + 8, n_bytes)):
                 for k in range(AHEAD):
-                    xs[k] += table[256 * byte + np.int64(inside[k] & LOWEST)]
+                    xs[k] += table[256 * byte + np.int64(inside[k] & LOWEST_BYTE)]
                     inside[k] >>= EIGHT
         for k in range(AHEAD):
             residuals[k] = xs[k] - targets[min(start + k * stride, end)]
@@ -131,7 +131,7 @@ def vertex_sums(
     Parameters
     ----------
     word
-        Vertices ``64 word ..`` are summed over.
+        Vertices 64 word to 64 word + 63 are summed over.
     out_sums
         (blocks, 64) filled with the block's sums.
     """
@@ -154,11 +154,11 @@ def vertex_sums(
         halve(members, inside)
         amounts[thread] = costs[cell]
         cuda.syncthreads()
-        for place in range(64 * part, 64 * part + 64, 4):
-            total += amounts[place] if inside[half, place] & own else 0.0
-            second += amounts[place + 1] if inside[half, place + 1] & own else 0.0
-            third += amounts[place + 2] if inside[half, place + 2] & own else 0.0
-            fourth += amounts[place + 3] if inside[half, place + 3] & own else 0.0
+        for cell in range(64 * part, 64 * part + 64, 4):
+            total += amounts[cell] if inside[half, cell] & own else 0.0
+            second += amounts[cell + 1] if inside[half, cell + 1] & own else 0.0
+            third += amounts[cell + 2] if inside[half, cell + 2] & own else 0.0
+            fourth += amounts[cell + 3] if inside[half, cell + 3] & own else 0.0
         cuda.syncthreads()
         start += cuda.gridDim.x * TILE
     total = (total + second) + (third + fourth)
@@ -179,7 +179,7 @@ def bound_sums(
     one_share: float,
     out_sums: FloatArray,
 ) -> None:
-    """Add up what the free bound is made of (see ``BoundSums``).
+    """Add up the sums that make up the free bound (see ``BoundSums``).
 
     Parameters
     ----------
@@ -208,3 +208,20 @@ def bound_sums(
     add_up(partial)
     if thread < 4:
         out_sums[cuda.blockIdx.x, thread] = partial[thread, 0]
+
+
+def first_vertices(words: WordArray, n_words: int, count: int) -> WordArray:
+    """Return a copy of the first words with all bits cleared after the first ``count`` vertices."""
+    copied = words[:, :n_words].copy()
+    copied[:, -1] &= np.uint64((1 << (count - 64 * (n_words - 1))) - 1)
+    return copied
+
+
+def byte_sums(weights: FloatArray) -> FloatArray:
+    """Return (n_bytes, 256) sums over every subset of each eight weights."""
+    of_bytes = weights.reshape(-1, 8)
+    found = np.zeros((len(of_bytes), 256))
+    for bit in range(8):
+        size = 1 << bit
+        found[:, size : 2 * size] = found[:, :size] + of_bytes[:, bit, np.newaxis]
+    return found

@@ -1,4 +1,4 @@
-"""Shards in files: memory holds one block of cells at a time, whatever their number."""
+"""Shards in files: memory holds one block of cells at a time, however many cells there are."""
 
 from __future__ import annotations
 
@@ -15,28 +15,30 @@ import numpy as np
 
 from intensor._arrays import AnyArray, IndexArray, Shape
 from intensor.backends.sharded.cells import ShardedObservations
-from intensor.backends.sharded.partition import Buckets, Totals, collapse
-from intensor.backends.sharded.shard import Picked, Shard
+from intensor.backends.sharded.partition import Buckets, Totals, collapse_shard
+from intensor.backends.sharded.shard import Shard
 from intensor.data.readers.dataset import Dataset
 from intensor.errors import MemoryLimitError
 from intensor.runtime.threads import Workers
 
 __all__ = ["DiskShards", "FileArray", "observe_on_disk"]
 
-PER_ROW = 200
-"""Bytes that collapsing takes for an observation, at most, for three modes or fewer."""
-PER_MODE = 32
-"""More of them for each further mode."""
-SHARE = 0.4
-"""Of the memory limit, for the observations that are being collapsed."""
-LEAST = 1 << 28
-"""Bytes below which no limit can be kept: the interpreter and its libraries need as much."""
-LEAST_ROOM, MOST_BUCKETS = 1 << 24, 4096
-"""Bytes for a bucket at least, and how many there may be."""
+BYTES_PER_ROW = 200
+"""Most bytes that collapsing takes per observation of up to three modes."""
+BYTES_PER_FURTHER_MODE = 32
+"""Bytes per observation that each mode after the third adds."""
+BUCKET_SHARE = 0.4
+"""Share of the memory, after the base, for the observations of the bucket being collapsed."""
+BASE_BYTES = 1 << 28
+"""Bytes that the interpreter and its libraries take."""
+MIN_BUCKET_BYTES = 1 << 24
+"""Fewest bytes that a bucket may be given."""
+MAX_BUCKETS = 4096
+"""Largest number of buckets; each of them is a file."""
 
 
 class FileArray:
-    """An array in a file, of which slices and chosen places are read.
+    """An array in a file, of which slices and chosen rows are read.
 
     Parameters
     ----------
@@ -71,13 +73,13 @@ class DiskShards:
     Parameters
     ----------
     folder
-        Where the shards are.
+        The folder of the shards.
     shape
         Lengths of the modes.
     sizes
-        Cells of each shard.
+        Number of cells of each shard.
     threads
-        For the sums.
+        Number of threads to sum on.
     """
 
     def __init__(
@@ -85,19 +87,13 @@ class DiskShards:
     ) -> None:
         self.sizes = sizes
         self._workers = Workers(threads)
-        self._shards = [_load(folder, shape, place) for place in range(len(sizes))]
+        self._shards = [_load(folder, shape, number) for number in range(len(sizes))]
         self._finalizer = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
 
-    def ask(self, what: str, *arguments: Any, **words: Any) -> list[Any]:
-        """Return what a method of ``Shard`` says, for each of them in order."""
-        workers = self._workers
-        return [
-            getattr(shard, what)(*arguments, workers=workers, **words) for shard in self._shards
-        ]
-
-    def pick(self, places: list[IndexArray]) -> list[Picked]:
-        """Return some cells of each."""
-        return [shard.pick(here) for shard, here in zip(self._shards, places, strict=True)]
+    def ask(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
+        """Call a method of every shard and return the answers in order."""
+        options["workers"] = self._workers
+        return [getattr(shard, method)(*arguments, **options) for shard in self._shards]
 
 
 def observe_on_disk(
@@ -107,18 +103,18 @@ def observe_on_disk(
     allow_negative: bool,
     memory_limit: int,
     threads: int | None,
-    told: Callable[[str], None] = lambda word: None,
+    told: Callable[[str], None] = lambda message: None,
 ) -> ShardedObservations:
     """Collapse a dataset of any size into shards on disk.
 
     Parameters
     ----------
     shape
-        Mode lengths; by default the smallest that hold the coordinates.
+        Mode lengths; by default the smallest shape that holds the coordinates.
     memory_limit
         Bytes that may be used.
     told
-        Called with a word on what is being done.
+        Called with a message at the beginning of every step.
     """
     n_modes = len(dataset.modes)
     n_buckets = count_buckets(dataset.n_rows, n_modes, memory_limit)
@@ -132,50 +128,42 @@ def observe_on_disk(
         lengths = buckets.shape if shape is None else shape
         sizes: list[int] = []
         totals = Totals()
-        for place in range(n_buckets):
-            told(f"collapsing {place + 1} of {n_buckets}")
-            found = buckets.take(place)
+        for number in range(n_buckets):
+            told(f"collapsing {number + 1} of {n_buckets}")
+            found = buckets.take(number)
             if found is None:
                 continue
-            shard, of_shard = collapse(*found, lengths, allow_negative=allow_negative)
+            shard, shard_totals = collapse_shard(*found, lengths, allow_negative=allow_negative)
             del found
             _save(folder, shard, len(sizes))
             sizes.append(shard.n_cells)
-            totals += of_shard
+            totals += shard_totals
         shards = DiskShards(folder, lengths, tuple(sizes), threads)
         stack.pop_all()
-    return ShardedObservations(
-        shape=lengths,
-        shards=shards,
-        n=totals.n,
-        within=totals.within / totals.n,
-        mean_square=totals.square / totals.n,
-        lowest=totals.lowest,
-        highest=totals.highest,
-    )
+    return totals.observations(lengths, shards)
 
 
 def count_buckets(n_rows: int, n_modes: int, memory_limit: int) -> int:
-    """Return into how many buckets rows go for each to be collapsed within a limit."""
-    per_row = PER_ROW + PER_MODE * max(0, n_modes - 3)
-    room = SHARE * (memory_limit - LEAST)
-    least = max(LEAST_ROOM, n_rows * per_row / MOST_BUCKETS)
-    if room < least:
-        needed = LEAST + least / SHARE
+    """Return the number of buckets for which each can be collapsed within a memory limit."""
+    needed = n_rows * (BYTES_PER_ROW + BYTES_PER_FURTHER_MODE * max(0, n_modes - 3))
+    bucket_bytes = BUCKET_SHARE * (memory_limit - BASE_BYTES)
+    least = max(MIN_BUCKET_BYTES, needed / MAX_BUCKETS)
+    if bucket_bytes < least:
+        enough = BASE_BYTES + least / BUCKET_SHARE
         raise MemoryLimitError(
             f"{n_rows} observations of {n_modes} modes cannot be handled within "
-            f"{memory_limit / 2**20:.0f} MiB; {math.ceil(needed / 2**20)} MiB would do"
+            f"{memory_limit / 2**20:.0f} MiB; {math.ceil(enough / 2**20)} MiB would do"
         )
-    return math.ceil(n_rows * per_row / room)
+    return math.ceil(needed / bucket_bytes)
 
 
-def _save(folder: Path, shard: Shard, place: int) -> None:
+def _save(folder: Path, shard: Shard, number: int) -> None:
     for name in ("rows", "means", "counts"):
-        np.save(folder / f"{name}-{place}.npy", getattr(shard, name))
+        np.save(folder / f"{name}-{number}.npy", getattr(shard, name))
 
 
-def _load(folder: Path, shape: Shape, place: int) -> Shard:
+def _load(folder: Path, shape: Shape, number: int) -> Shard:
     arrays: dict[str, Any] = {
-        name: FileArray(folder / f"{name}-{place}.npy") for name in ("rows", "means", "counts")
+        name: FileArray(folder / f"{name}-{number}.npy") for name in ("rows", "means", "counts")
     }
     return Shard(shape=shape, **arrays)

@@ -1,7 +1,7 @@
-"""From observations in any order to shards in which no cell is in two of them.
+"""Observations in any order, split into shards so that every cell is in one of them.
 
-Every observation goes to the bucket that a hash of its cell says; a bucket is then collapsed
-by itself.
+Every observation goes to the bucket that a hash of its cell names, and each bucket is then
+collapsed into a shard.
 """
 
 from __future__ import annotations
@@ -14,30 +14,32 @@ from pathlib import Path
 import numpy as np
 
 from intensor._arrays import FloatArray, IndexArray, Shape
+from intensor.backends.sharded.cells import ShardedObservations, Shards
 from intensor.backends.sharded.shard import Shard, make_shard
 from intensor.data.observations import observe
 from intensor.data.readers.dataset import Batch
+from intensor.problem.layout import position_type
 
-__all__ = ["Buckets", "Totals", "bucket_of", "collapse"]
+__all__ = ["Buckets", "Totals", "bucket_of", "collapse_shard"]
 
-STIR = np.uint64(0x9E3779B97F4A7C15)
-MIX = np.uint64(0xBF58476D1CE4E5B9)
+INCREMENT = np.uint64(0x9E3779B97F4A7C15)
+FACTOR = np.uint64(0xBF58476D1CE4E5B9)
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over the observations of a shard.
+    """Sums over the observations of one or more shards.
 
     Attributes
     ----------
     n
-        How many there are.
+        Number of observations.
     within
-        Of squared deviations from the mean of their cell.
+        Sum of squared deviations from the mean of their cell.
     square
-        Of squared values.
+        Sum of squared values.
     lowest, highest
-        The extreme values.
+        Smallest and largest value.
     """
 
     n: int = 0
@@ -55,9 +57,21 @@ class Totals:
             max(self.highest, other.highest),
         )
 
+    def observations(self, shape: Shape, shards: Shards) -> ShardedObservations:
+        """Return the observations that these are the totals of."""
+        return ShardedObservations(
+            shape=shape,
+            shards=shards,
+            n=self.n,
+            within=self.within / self.n,
+            mean_square=self.square / self.n,
+            lowest=self.lowest,
+            highest=self.highest,
+        )
+
 
 def bucket_of(coords: IndexArray, n_buckets: int) -> IndexArray:
-    """Return the bucket of each row's cell, which depends on nothing else.
+    """Return the bucket of each row, which depends on its cell alone.
 
     Examples
     --------
@@ -67,16 +81,24 @@ def bucket_of(coords: IndexArray, n_buckets: int) -> IndexArray:
     hashed = np.zeros(coords.shape[0], dtype=np.uint64)
     for mode in range(coords.shape[1]):
         hashed ^= coords[:, mode].astype(np.uint64)
-        hashed *= MIX
+        hashed *= FACTOR
         hashed ^= hashed >> np.uint64(31)
-        hashed += STIR
+        hashed += INCREMENT
     return (hashed % np.uint64(n_buckets)).astype(np.int64)
 
 
-def collapse(
+def collapse_shard(
     coords: IndexArray, values: FloatArray, shape: Shape, *, allow_negative: bool
 ) -> tuple[Shard, Totals]:
-    """Make a shard of all observations of its cells."""
+    """Collapse all observations of some cells into a shard; there may be none."""
+    if not values.size:
+        empty = Shard(
+            shape=shape,
+            rows=np.empty((0, len(shape)), dtype=position_type(shape)),
+            means=np.empty(0),
+            counts=np.empty(0, dtype=np.uint8),
+        )
+        return empty, Totals()
     observations = observe(coords, values, shape=shape, allow_negative=allow_negative)
     n = observations.n
     totals = Totals(
@@ -90,18 +112,18 @@ def collapse(
 
 
 class Buckets:
-    """Observations on disk, in as many files as there will be shards.
+    """Observations on disk, in one file per future shard.
 
     Parameters
     ----------
     folder
-        Where to write; it must exist.
+        An existing folder to write to.
     n_modes, n_buckets
         Number of modes and of files.
     """
 
     def __init__(self, folder: Path, n_modes: int, n_buckets: int) -> None:
-        self._paths = [folder / f"bucket-{place}" for place in range(n_buckets)]
+        self._paths = [folder / f"bucket-{number}" for number in range(n_buckets)]
         self._kind = np.dtype([("coords", np.uint32, (n_modes,)), ("value", np.float64)])
         self._highest: IndexArray = np.full(n_modes, -1, dtype=np.int64)
 
@@ -109,7 +131,7 @@ class Buckets:
         return len(self._paths)
 
     def add(self, batches: Iterable[Batch]) -> None:
-        """Spread observations over the buckets."""
+        """Distribute observations over the buckets."""
         for batch in batches:
             if not batch.values.size:
                 continue
@@ -119,8 +141,8 @@ class Buckets:
             rows = np.empty(order.size, dtype=self._kind)
             rows["coords"], rows["value"] = batch.coords[order], batch.values[order]
             ends = np.searchsorted(owners[order], np.arange(len(self) + 1))
-            for place, path in enumerate(self._paths):
-                part = rows[ends[place] : ends[place + 1]]
+            for number, path in enumerate(self._paths):
+                part = rows[ends[number] : ends[number + 1]]
                 if part.size:
                     with path.open("ab") as file:
                         part.tofile(file)
@@ -130,9 +152,9 @@ class Buckets:
         """The smallest shape that holds all coordinates."""
         return tuple((self._highest + 1).tolist())
 
-    def take(self, place: int) -> tuple[IndexArray, FloatArray] | None:
-        """Return the observations of a bucket and delete its file; None when there are none."""
-        path = self._paths[place]
+    def take(self, number: int) -> tuple[IndexArray, FloatArray] | None:
+        """Return the observations of a bucket and delete its file; None if there are none."""
+        path = self._paths[number]
         if not path.exists():
             return None
         rows = np.fromfile(path, dtype=self._kind)

@@ -1,37 +1,39 @@
 """One shard of the cells, and the sums over it.
 
-Nothing is remembered from one call to the next: what a sum depends on comes with the call. So a
-shard may be loaded anew at any time, on another machine too.
+A shard remembers nothing between calls: everything that a sum depends on comes with the call. So a
+shard can be loaded again at any time, on another machine too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape, WordArray
-from intensor.backends.base import BoundSums
+from intensor.backends.base import BoundSums, bound_sums_in
 from intensor.backends.packed_cells import count_planes
-from intensor.backends.sharded.draw import drawn_cells
 from intensor.data.observations import Observations
-from intensor.kernels.lanes import lane_products, lane_sums, lane_sums_around, lanes_between
-from intensor.kernels.packed import fit_cells, gram_rows, pack_members
+from intensor.kernels.gram import gram_rows, pack_members
+from intensor.kernels.hashing import draw_cells
+from intensor.kernels.lanes import lane_products, lane_sums, lane_sums_around
+from intensor.kernels.sums import fit_cells
 from intensor.problem.layout import positions
-from intensor.problem.vertex import mode_offsets
+from intensor.problem.vertex import lanes_between, mode_offsets
 from intensor.runtime.threads import Workers
 
-__all__ = ["Exchange", "Picked", "Shard", "State", "make_shard"]
+__all__ = ["Shard", "State", "make_shard"]
 
-Work = Callable[[slice, AnyArray, FloatArray, FloatArray], FloatArray]
-BLOCK = 1 << 16
-"""Cells that are summed over at a time; a multiple of 64."""
+CELLS_AT_ONCE = 1 << 16
+"""Number of cells of a shard that are summed over at a time; a multiple of 64."""
+EVERY_LANE = ~np.uint64(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class State:
-    """Where the solver stands: a weighted sum of vertices, in units of the radius.
+    """The solver's current iterate: a weighted sum of vertices, in units of the radius.
 
     Attributes
     ----------
@@ -40,9 +42,9 @@ class State:
     weights
         (64 n_words,) their weights.
     radius
-        The unit.
+        The unit of the weights and of the targets.
     one_share
-        What a single observation counts.
+        Share of a single observation.
     """
 
     words: WordArray
@@ -51,26 +53,22 @@ class State:
     one_share: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Exchange:
-    """Vertices in use that others shall take the place of, one per lane, and their weights."""
+class _Block(NamedTuple):
+    """Some cells of a shard with the gradient on them.
 
-    lanes: WordArray
-    weights: FloatArray
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Picked:
-    """Some cells of a shard."""
+    ``totals`` are the sums of share (x - target)^2 and of gradient times x.
+    """
 
     rows: AnyArray
-    means: FloatArray
-    counts: AnyArray
+    targets: FloatArray
+    shares: FloatArray
+    costs: FloatArray
+    totals: FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Shard:
-    """Cells with those observed most often first.
+    """Cells in order of falling counts.
 
     Attributes
     ----------
@@ -80,25 +78,28 @@ class Shard:
         (u, p) positions of each cell's indices in flags and lanes.
     means, counts
         (u,) mean of the observed values, and how often each cell was observed.
+    cells_at_once
+        Number of cells that are summed over at a time; a multiple of 64.
     """
 
     shape: Shape
     rows: AnyArray
     means: FloatArray
     counts: AnyArray
+    cells_at_once: int = CELLS_AT_ONCE
 
     @property
     def n_cells(self) -> int:
         """Number of cells."""
         return int(self.means.size)
 
-    def evaluate(self, state: State, workers: Workers) -> FloatArray:
+    def __sizeof__(self) -> int:
+        """Return the bytes of the arrays: schedulers leave large objects where they are."""
+        return sum(int(array.nbytes) for array in (self.rows, self.means, self.counts))
+
+    def evaluate(self, state: State, *, workers: Workers) -> FloatArray:
         """Return the sums of share (x - target)^2 and of gradient times x."""
-
-        def take(part: slice, rows: AnyArray, costs: FloatArray, totals: FloatArray) -> FloatArray:
-            return totals
-
-        return _added(self._each(state, workers, take), np.zeros(2))
+        return self._sum(state, lambda block: block.totals, np.zeros(2), workers)
 
     def mode_sums(
         self,
@@ -106,41 +107,40 @@ class Shard:
         lanes: WordArray,
         live: np.uint64,
         mode: int,
-        exchange: Exchange | None,
-        workers: Workers,
         *,
+        workers: Workers,
+        origins: WordArray | None = None,
+        weights: FloatArray | None = None,
         negative: bool = False,
     ) -> FloatArray:
-        """Return the (r, 64) cost of each index of a mode, lane by lane."""
+        """Return the (r, 64) cost of each index of a mode, lane by lane.
+
+        Parameters
+        ----------
+        origins, weights
+            Lanes of vertices in use that are to be exchanged, and their (64,) weights.
+        """
         low, high = mode_offsets(self.shape)[mode : mode + 2].tolist()
-        found = np.zeros((high - low, 64))
 
-        def add_up(
-            part: slice, rows: AnyArray, costs: FloatArray, totals: FloatArray
-        ) -> FloatArray:
-            out = np.empty_like(found)
-            if negative:
-                costs = -costs
-            if exchange is None:
-                lane_sums(rows, costs, lanes, live, mode, low, 0, costs.size, out)
-                return out
-            origins = np.empty(costs.size, dtype=np.uint64)
-            lane_products(rows, exchange.lanes, ~np.uint64(0), 0, rows.shape[1], origins)
-            shares = self.counts[part] * state.one_share
-            weights = exchange.weights
-            lane_sums_around(
-                rows, costs, shares, origins, weights, lanes, live, mode, low, 0, costs.size, out
-            )
-            return out
+        def add_up(block: _Block) -> FloatArray:
+            rows, costs = block.rows, -block.costs if negative else block.costs
+            sums = np.empty((high - low, 64))
+            if origins is None or weights is None:
+                lane_sums(rows, costs, lanes, live, mode, low, sums)
+                return sums
+            inside = np.empty(costs.size, dtype=np.uint64)
+            lane_products(rows, origins, EVERY_LANE, 0, rows.shape[1], inside)
+            exchanged = (block.shares, inside, weights)
+            lane_sums_around(rows, costs, *exchanged, lanes, live, mode, low, sums)
+            return sums
 
-        return _added(self._each(state, workers, add_up), found)
+        return self._sum(state, add_up, np.zeros((high - low, 64)), workers)
 
-    def gram(self, words: WordArray, first: int, last: int, workers: Workers) -> FloatArray:
+    def gram(self, words: WordArray, first: int, last: int, *, workers: Workers) -> FloatArray:
         """Return the (last - first, last) numbers of observations that vertices have in common."""
-        found = np.zeros((last - first, last))
 
         def count(part: slice) -> FloatArray:
-            rows = np.ascontiguousarray(self.rows[part])
+            rows = self.rows[part]
             n_words = -(-rows.shape[0] // 64)
             members = np.zeros((last, n_words), dtype=np.uint64)
             for start in range(0, last, 64):
@@ -151,122 +151,100 @@ class Shard:
             gram_rows(members, count_planes(self.counts[part]), first, last, 1.0, out)
             return out[first:]
 
-        return _added(_in_order(count, list(self._parts()), workers), found)
+        return sum(self._each_part(count, workers), np.zeros((last - first, last)))
 
     def vertex_sums(
-        self, state: State, words: WordArray, first: int, last: int, workers: Workers
+        self, state: State, words: WordArray, first: int, last: int, *, workers: Workers
     ) -> FloatArray:
         """Return the (last - first,) sums of the gradient over vertices."""
-        found = np.zeros(last - first)
+        bits = np.arange(64, dtype=np.uint64)
 
-        def add_up(
-            part: slice, rows: AnyArray, costs: FloatArray, totals: FloatArray
-        ) -> FloatArray:
-            out = np.zeros((int(mode_offsets(self.shape)[1]), 64))
-            every = ~np.uint64(0)
-            sums = []
+        def add_up(block: _Block) -> FloatArray:
+            sums = np.zeros((self.shape[0], 64))
+            found = []
             for start in range(first, last, 64):
-                stop = min(start + 64, last)
-                lanes = lanes_between(words, start, stop)
-                lane_sums(rows, costs, lanes, every, 0, 0, 0, costs.size, out)
-                on = np.arange(64, dtype=np.uint64)
-                chosen = (lanes[: len(out), np.newaxis] >> on) & np.uint64(1)
-                sums.append((out * chosen).sum(axis=0)[: stop - start])
-            total: FloatArray = np.concatenate(sums)
-            return total
+                lanes = lanes_between(words, start, min(start + 64, last))
+                lane_sums(block.rows, block.costs, lanes, EVERY_LANE, 0, 0, sums)
+                on = (lanes[: len(sums), np.newaxis] >> bits) & np.uint64(1)
+                found.append((sums * on).sum(axis=0))
+            return np.concatenate(found)[: last - first]
 
-        return _added(self._each(state, workers, add_up), found)
+        return self._sum(state, add_up, np.zeros(last - first), workers)
 
-    def bound_sums(self, state: State, workers: Workers) -> BoundSums:
-        """Return what the free bound is made of."""
+    def bound_sums(self, state: State, *, workers: Workers) -> BoundSums:
+        """Return the sums that make up the free bound."""
 
-        def add_up(
-            part: slice, rows: AnyArray, costs: FloatArray, totals: FloatArray
-        ) -> FloatArray:
-            at_targets = costs * (self.means[part] / state.radius)
-            shares = self.counts[part] * state.one_share
-            return np.array(
-                [
-                    np.minimum(costs, 0.0).sum(),
-                    at_targets.sum(),
-                    np.abs(at_targets).sum(),
-                    (costs * (costs / shares)).sum(),
-                ]
-            )
+        def add_up(block: _Block) -> FloatArray:
+            return np.array(bound_sums_in(block.costs, block.targets, block.shares))
 
-        return BoundSums(*_added(self._each(state, workers, add_up), np.zeros(4)).tolist())
+        return BoundSums(*self._sum(state, add_up, np.zeros(4), workers).tolist())
 
-    def pick(self, places: IndexArray) -> Picked:
-        """Return some cells."""
-        return Picked(rows=self.rows[places], means=self.means[places], counts=self.counts[places])
+    def draw(self, seed: np.uint64, threshold: np.uint64, *, workers: Workers) -> Shard:
+        """Return random cells; whether a cell is drawn depends on it and the seed alone.
 
-    def draw(self, seed: np.uint64, limit: np.uint64, workers: Workers) -> Picked:
-        """Return random cells, which ones depends on seed and cell alone."""
+        Parameters
+        ----------
+        threshold
+            The share of cells to draw, times 2^64.
+        """
 
         def look(part: slice) -> IndexArray:
-            places = drawn_cells(np.ascontiguousarray(self.rows[part]), seed, limit)
-            found: IndexArray = part.start + places
+            rows = self.rows[part]
+            cells = np.empty(len(rows), dtype=np.int64)
+            found: IndexArray = part.start + cells[: draw_cells(rows, seed, threshold, cells)]
             return found
 
-        found = list(_in_order(look, list(self._parts()), workers))
-        return self.pick(np.concatenate(found) if found else np.empty(0, dtype=np.int64))
+        chosen = [np.empty(0, dtype=np.int64), *self._each_part(look, workers)]
+        return self._some(np.concatenate(chosen))
 
-    def _parts(self) -> Iterator[slice]:
-        for start in range(0, self.n_cells, BLOCK):
-            yield slice(start, min(start + BLOCK, self.n_cells))
+    def fetch(self, *, workers: Workers) -> Shard:
+        """Return all cells in memory."""
+        return self._some(slice(0, self.n_cells))
 
-    def _each(self, state: State, workers: Workers, work: Work) -> Iterator[FloatArray]:
-        """Yield what some work makes of every block: its rows, its gradient, its totals."""
+    def _some(self, chosen: slice | IndexArray) -> Shard:
+        return replace(
+            self, rows=self.rows[chosen], means=self.means[chosen], counts=self.counts[chosen]
+        )
+
+    def _sum(
+        self, state: State, work: Callable[[_Block], FloatArray], zero: FloatArray, workers: Workers
+    ) -> FloatArray:
+        """Add up the results of some work on every block, in the order of the blocks."""
 
         def do(part: slice) -> FloatArray:
-            rows = np.ascontiguousarray(self.rows[part])
+            rows = self.rows[part]
+            targets, shares = self.means[part] / state.radius, self.counts[part] * state.one_share
             costs, totals = np.empty(rows.shape[0]), np.empty(2)
-            fit_cells(
-                rows,
-                state.words,
-                state.words.shape[1],
-                state.weights,
-                self.means[part] / state.radius,
-                self.counts[part] * state.one_share,
-                0,
-                rows.shape[0],
-                costs,
-                totals,
-            )
-            return work(part, rows, costs, totals)
+            n_words = state.words.shape[1]
+            fit_cells(rows, state.words, n_words, state.weights, targets, shares, costs, totals)
+            return work(_Block(rows, targets, shares, costs, totals))
 
-        return _in_order(do, list(self._parts()), workers)
+        return sum(self._each_part(do, workers), zero)
+
+    def _each_part(self, work: Callable[[slice], AnyArray], workers: Workers) -> Iterator[AnyArray]:
+        """Yield the result of some work on every part, one part per thread at a time."""
+        starts = range(0, self.n_cells, self.cells_at_once)
+        parts = [slice(start, min(start + self.cells_at_once, self.n_cells)) for start in starts]
+        for first in range(0, len(parts), workers.threads):
+            some = parts[first : first + workers.threads]
+            results: dict[int, AnyArray] = {}
+
+            def do(
+                piece: int, some: list[slice] = some, results: dict[int, AnyArray] = results
+            ) -> None:
+                results[piece] = work(some[piece])
+
+            workers.run(do, len(some))
+            yield from (results[piece] for piece in range(len(some)))
 
 
-def make_shard(observations: Observations) -> Shard:
+def make_shard(observations: Observations, *, cells_at_once: int = CELLS_AT_ONCE) -> Shard:
     """Return the cells of observations as a shard."""
     order = np.argsort(observations.counts.max() - observations.counts, kind="stable")
-    columns = tuple(column[order] for column in observations.coords)
     return Shard(
         shape=observations.shape,
-        rows=positions(columns, observations.shape),
+        rows=positions(observations.coords, observations.shape, order),
         means=observations.means[order],
         counts=observations.counts[order],
+        cells_at_once=cells_at_once,
     )
-
-
-def _added(parts: Iterator[FloatArray], out: FloatArray) -> FloatArray:
-    """Add all parts to an array."""
-    for part in parts:
-        out += part
-    return out
-
-
-def _in_order(
-    work: Callable[[slice], AnyArray], parts: list[slice], workers: Workers
-) -> Iterator[AnyArray]:
-    """Yield what work makes of every part, as many at a time as there are threads."""
-    for start in range(0, len(parts), workers.threads):
-        some = parts[start : start + workers.threads]
-        made: dict[int, AnyArray] = {}
-
-        def do(place: int, some: list[slice] = some, made: dict[int, AnyArray] = made) -> None:
-            made[place] = work(some[place])
-
-        workers.run(do, len(some))
-        yield from (made[place] for place in range(len(some)))

@@ -1,8 +1,8 @@
-"""Active vertices as packed bits over the cells: Gram rows by popcount, sums over members.
+"""The vertices in use as packed bits over the cells, and their Gram matrix.
 
 Row i of ``members`` is vertex i: bit j % 64 of word j // 64 says whether it contains cell j.
 Cells that were observed more than once come first, so that their extra counts fill a short
-prefix of bit planes. Twins of these kernels are in ``reference``.
+prefix of bit planes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from intensor._arrays import AnyArray, FloatArray, WordArray
 from intensor.kernels import bits
 from intensor.runtime.compiling import njit
 
-__all__ = ["fit_cells", "gram_rows", "gram_rows_weighted", "member_sums", "pack_members"]
+__all__ = ["gram_rows", "gram_rows_weighted", "pack_members", "transpose_bits"]
 
 trailing_zeros: Any = bits.trailing_zeros
 popcount: Any = bits.popcount
@@ -25,14 +25,9 @@ NONE = np.uint64(0)
 
 @njit(cache=True, nogil=True)
 def pack_members(
-    rows: AnyArray,
-    lanes: WordArray,
-    count: int,
-    first: int,
-    last: int,
-    out_members: WordArray,
+    rows: AnyArray, lanes: WordArray, count: int, first: int, last: int, out_members: WordArray
 ) -> None:
-    """Pack which cells each of up to 64 vertices contains.
+    """Write the cells that each of up to 64 vertices contains as bits.
 
     Parameters
     ----------
@@ -50,21 +45,21 @@ def pack_members(
     n_cells, n_modes = rows.shape
     block = np.empty(64, dtype=np.uint64)
     for word in range(first, last):
-        for place in range(64):
-            cell = 64 * word + place
+        for bit in range(64):
+            cell = 64 * word + bit
             inside = NONE
             if cell < n_cells:
                 inside = lanes[rows[cell, 0]]
                 for mode in range(1, n_modes):
                     inside &= lanes[rows[cell, mode]]
-            block[place] = inside
-        _transpose(block)
+            block[bit] = inside
+        transpose_bits(block)
         for vertex in range(count):
             out_members[vertex, word] = block[vertex]
 
 
 @njit(cache=True, nogil=True)
-def _transpose(block: WordArray) -> None:
+def transpose_bits(out_block: WordArray) -> None:
     """Transpose a 64 x 64 bit matrix in place, swapping ever smaller squares."""
     width = np.uint64(32)
     mask = np.uint64(0x00000000FFFFFFFF)
@@ -72,9 +67,9 @@ def _transpose(block: WordArray) -> None:
         row = NONE
         while row < np.uint64(64):
             other = row | width
-            swap = ((block[row] >> width) ^ block[other]) & mask
-            block[row] ^= swap << width
-            block[other] ^= swap
+            swap = ((out_block[row] >> width) ^ out_block[other]) & mask
+            out_block[row] ^= swap << width
+            out_block[other] ^= swap
             row = ((row | width) + ONE) & ~width
         width >>= ONE
         mask ^= mask << width
@@ -91,9 +86,9 @@ def gram_rows(
     members
         (>= last, n_words) the vertices.
     extra
-        (n_planes, n_prefix) bit planes of the counts minus 1.
+        (n_planes, n_prefix) bit planes of the counts minus 1, see ``count_planes``.
     scale
-        What one observation weighs, 1 / n.
+        Share of one observation, 1 / n.
     """
     n_words = members.shape[1]
     for row in range(first, last):
@@ -134,67 +129,3 @@ def gram_rows_weighted(
                     both &= both - ONE
             out_gram[row, other] = total
             out_gram[other, row] = total
-
-
-@njit(cache=True, nogil=True)
-def member_sums(
-    members: WordArray, values: FloatArray, first: int, last: int, out_sums: FloatArray
-) -> None:
-    """Sum ``values`` over the cells of vertices first..last-1."""
-    for vertex in range(first, last):
-        total = 0.0
-        for word in range(members.shape[1]):
-            inside = members[vertex, word]
-            while inside != NONE:
-                total += values[64 * word + trailing_zeros(inside)]
-                inside &= inside - ONE
-        out_sums[vertex] = total
-
-
-@njit(cache=True, nogil=True)
-def fit_cells(
-    rows: AnyArray,
-    words: WordArray,
-    n_words: int,
-    weights: FloatArray,
-    targets: FloatArray,
-    shares: FloatArray,
-    first: int,
-    last: int,
-    out_costs: FloatArray,
-    out_totals: FloatArray,
-) -> None:
-    """Evaluate a weighted sum of vertices on the cells first..last-1.
-
-    Parameters
-    ----------
-    words
-        (sum(shape), >= n_words) transposed bits of the vertices.
-    weights
-        (>= 64 n_words,) their weights.
-    targets, shares
-        (u,) what each cell should be and how much it counts.
-    out_costs
-        (u,) filled with the gradient, 2 share (x - target).
-    out_totals
-        (2,) filled with sum of share (x - target)^2 and of gradient times x.
-    """
-    n_modes = rows.shape[1]
-    error = 0.0
-    product = 0.0
-    for cell in range(first, last):
-        x = 0.0
-        for word in range(n_words):
-            inside = words[rows[cell, 0], word]
-            for mode in range(1, n_modes):
-                inside &= words[rows[cell, mode], word]
-            while inside != NONE:
-                x += weights[64 * word + trailing_zeros(inside)]
-                inside &= inside - ONE
-        residual = x - targets[cell]
-        weighted = shares[cell] * residual
-        out_costs[cell] = 2.0 * weighted
-        error += weighted * residual
-        product += 2.0 * weighted * x
-    out_totals[0] = error
-    out_totals[1] = product

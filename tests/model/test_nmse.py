@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from intensor import errors, planted
-from intensor.model.metrics import nmse
-from intensor.model.model import build_model
+from intensor.model.model import build_model, nmse
 
 
 def random_model(shape, seed, count=8):

@@ -1,0 +1,241 @@
+"""Every CUDA kernel against its plain twin in ``naive_cuda``, on the zoo, in the simulator."""
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import naive_cuda
+import zoo
+from intensor.backends.cuda import blocks, collapse, gram, lanes, sums
+from intensor.backends.cuda.blocks import TILE, grid_of
+from intensor.backends.cuda.device import array_module, for_kernels, to_host
+from intensor.data.observations import observe
+from intensor.problem.layout import positions
+from intensor.problem.vertex import mode_offsets
+
+OWN_TEST = {"patterns"}
+"""Modules whose kernels are compared with their twins elsewhere."""
+SCALE = 2.0**40
+
+
+@dataclass
+class Case:
+    """Cells in the form that the kernels take, and random arguments of every other kind."""
+
+    name: str
+
+    def __post_init__(self):
+        self.shape, coords, values, _ = zoo.observed(self.name)
+        self.coords, self.values = coords, values
+        self.cells = observe(coords, values, shape=self.shape)
+        self.rng = np.random.default_rng(7)
+        self.rows = np.ascontiguousarray(positions(self.cells.coords, self.shape).T)
+        self.u, self.length = self.cells.n_cells, sum(self.shape)
+        self.offsets = mode_offsets(self.shape)
+        self.costs = self.rng.standard_normal(self.u)
+        self.targets = self.rng.uniform(size=self.u)
+        self.shares = (self.cells.counts, int(self.u > 0), 1.0 / self.cells.n)
+
+    def words(self, *size):
+        """Return random words with three bits of four set."""
+        return np.bitwise_or(*self.rng.integers(0, 2**64, (2, *size), dtype=np.uint64))
+
+
+def compare(module, name, case, arguments, outputs, *, shared=0, n=None, rtol=1e-12, atol=1e-12):
+    """Launch a kernel and call its twin on copies of the same outputs, and compare these.
+
+    Outputs of several blocks are added up first.
+    """
+    xp, grid = array_module(), grid_of(case.u if n is None else n)
+    sent = [for_kernels(xp.asarray(a)) if isinstance(a, np.ndarray) else a for a in arguments]
+    plain = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+    ours, theirs = [xp.asarray(out.copy()) for out in outputs], [out.copy() for out in outputs]
+    getattr(module, name)[grid, TILE, 0, shared](*sent, *map(for_kernels, ours))
+    getattr(naive_cuda, name)(*plain, *theirs)
+    for mine, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(to_host(mine), other, rtol=rtol, atol=atol, err_msg=name)
+
+
+def fit_cells(case):
+    weights = case.rng.uniform(size=128)
+    tables = sums.byte_sums(weights)
+    words = case.words(case.length, 2)
+    partial = np.full(case.u, np.nan)
+    arguments = case.rows, words, 0, 2, tables, case.targets, *case.shares, False
+    outputs = [partial, np.zeros((grid_of(case.u), 3))]
+    compare(sums, "fit_cells", case, arguments, outputs, shared=2 * 16384)
+    begun = [case.costs, np.zeros((grid_of(case.u), 3))]
+    for more in (False, True):
+        arguments = case.rows, words, 1, 2, tables, case.targets, *case.shares, more
+        compare(sums, "fit_cells", case, arguments, begun, shared=16384)
+
+
+def vertex_sums(case):
+    words = case.words(case.length, 2)
+    outputs = [np.full((grid_of(case.u), 64), np.nan)]
+    compare(sums, "vertex_sums", case, (case.rows, words, 1, case.costs), outputs)
+
+
+def bound_sums(case):
+    arguments = case.costs, case.targets, *case.shares
+    compare(sums, "bound_sums", case, arguments, [np.full((grid_of(case.u), 4), np.nan)])
+
+
+def lane_arguments(case, exchange, sign):
+    """Return what both kernels of lane sums take; weights are 0 without an exchange."""
+    weights = case.rng.uniform(size=64) * exchange
+    origins, moving = case.words(case.length, 1), case.words(case.length, 1)
+    scaled = sign, SCALE, origins, weights, moving
+    return case.rows, case.costs, *case.shares, *scaled, case.words(1)[0]
+
+
+def each_lane_sum(case, name, *widths):
+    for mode, length in enumerate(case.shape):
+        for exchange, sign in ((False, 1.0), (True, -1.0)):
+            arguments = lane_arguments(case, exchange, sign)
+            more = [(width, exchange) for width in widths] or [()]
+            for extra in more:
+                given = (*arguments, *extra, mode, int(case.offsets[mode]))
+                outputs = [np.zeros((length, 64), dtype=np.int64)]
+                compare(lanes, name, case, given, outputs, atol=2.0 * case.u)
+
+
+def lane_sums(case):
+    each_lane_sum(case, "lane_sums")
+
+
+def lane_sums_runs(case):
+    each_lane_sum(case, "lane_sums_runs", 64)
+
+
+def switch_lanes(case):
+    length = case.shape[-1]
+    found = case.rng.integers(-9, 10, (length, 64))
+    low = int(case.offsets[-2])
+    arguments = case.words(1)[0], 40, low
+    outputs = [found, case.words(case.length, 1), np.zeros(64, dtype=np.int64)]
+    xp = array_module()
+    ours, theirs = [xp.asarray(out.copy()) for out in outputs], [out.copy() for out in outputs]
+    views = list(map(for_kernels, ours))
+    lanes.switch_lanes[grid_of(length), TILE](views[0], *arguments, *views[1:])
+    naive_cuda.switch_lanes(theirs[0], *arguments, *theirs[1:])
+    for mine, other in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(to_host(mine), other)
+
+
+def gram_block(case):
+    planes = int(case.cells.counts.max() - 1).bit_length()
+    words = case.words(case.length, 2)
+    outputs = [case.rng.integers(0, 9, (64, 64))]
+    for first, low, high, second, n_second in [(0, 0, 64, 1, 64), (1, 3, 20, 1, 20)]:
+        digits = (n_second - 1).bit_length()
+        arguments = case.rows, words, first, low, high, second, n_second, digits
+        counted = case.cells.counts, 1, planes
+        compare(gram, "gram_block", case, (*arguments, *counted), outputs, rtol=0, atol=0)
+
+
+def gram_block_weighted(case):
+    shares = case.rng.uniform(size=case.u)
+    arguments = case.rows, case.words(case.length, 2), 0, 1, shares, SCALE
+    outputs = [np.zeros((64, 64), dtype=np.int64)]
+    compare(gram, "gram_block_weighted", case, arguments, outputs, rtol=0, atol=0)
+
+
+def folded(case):
+    """Return the number of each observation's cell."""
+    return np.ravel_multi_index(tuple(case.coords.T), case.shape).astype(np.int64)
+
+
+def fold_column(case):
+    column = case.coords[:, 0].astype(np.uint16)
+    arguments, outputs = (column, case.shape[0]), [folded(case)]
+    compare(collapse, "fold_column", case, arguments, outputs, rtol=0, atol=0)
+
+
+def number_keys(case):
+    compare(collapse, "number_keys", case, (7,), [folded(case)], rtol=0, atol=0)
+
+
+def take_rows(case):
+    keys = folded(case)
+    naive_cuda.number_keys(7, keys)
+    outputs = [keys, np.zeros(keys.size, dtype=np.uint32)]
+    compare(collapse, "take_rows", case, (7,), outputs, rtol=0, atol=0)
+
+
+def grouped(case):
+    keys = folded(case)
+    order = np.argsort(keys, kind="stable")
+    return keys[order], order, np.unique(keys[order], return_index=True)[1]
+
+
+def split_keys(case):
+    keys, _, starts = grouped(case)
+    arguments = keys, starts, np.array(case.shape), case.offsets[:-1]
+    outputs = [np.zeros((len(case.shape), starts.size), dtype=np.int64)]
+    compare(collapse, "split_keys", case, arguments, outputs, rtol=0, atol=0)
+
+
+def collapse_cells(case):
+    _, order, starts = grouped(case)
+    counts, means = np.zeros(starts.size, dtype=np.uint16), np.zeros(starts.size)
+    outputs = [counts, means, np.zeros((grid_of(starts.size), 2))]
+    compare(collapse, "collapse_cells", case, (order, starts, case.values), outputs)
+
+
+TWINS = {
+    check.__name__: check
+    for check in (
+        fit_cells,
+        vertex_sums,
+        bound_sums,
+        lane_sums,
+        lane_sums_runs,
+        switch_lanes,
+        gram_block,
+        gram_block_weighted,
+        fold_column,
+        number_keys,
+        take_rows,
+        split_keys,
+        collapse_cells,
+    )
+}
+"""How each kernel is compared with its twin."""
+
+
+def test_no_kernel_is_without_a_twin():
+    names = []
+    for path in Path(blocks.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and path.stem not in OWN_TEST:
+                names += [
+                    node.name for one in node.decorator_list if "cuda.jit(cache" in ast.unparse(one)
+                ]
+    assert sorted(names) == sorted(TWINS)
+    assert all(callable(getattr(naive_cuda, name)) for name in names)
+
+
+@pytest.mark.parametrize("kernel", TWINS)
+def test_every_kernel_is_its_twin(kernel):
+    TWINS[kernel](Case("cube"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", zoo.OBSERVED)
+@pytest.mark.parametrize("kernel", TWINS)
+def test_every_kernel_is_its_twin_on_the_zoo(kernel, name):
+    TWINS[kernel](Case(name))
+
+
+def test_byte_sums():
+    weights = np.random.default_rng(0).random(128)
+    found = sums.byte_sums(weights)
+    assert found.shape == (16, 256)
+    for pattern in (0, 1, 37, 255):
+        bits = [bit for bit in range(8) if pattern >> bit & 1]
+        expected = weights[64 + 8 * 3 :][bits].sum()
+        assert found[11, pattern] == pytest.approx(expected, abs=1e-15)

@@ -1,0 +1,26 @@
+"""Random cells by their hash: the right share, whatever the order and the neighbours."""
+
+import numpy as np
+import pytest
+
+from intensor.kernels.hashing import draw_cells
+
+ROWS = np.argwhere(np.ones((30, 20, 10)))
+
+
+def drawn(rows, seed=1, share=0.1):
+    found = np.empty(len(rows), dtype=np.int64)
+    count = draw_cells(rows, np.uint64(seed), np.uint64(int(share * 2.0**64)), found)
+    return found[:count]
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.9])
+def test_about_the_share_that_was_asked_for(share):
+    assert drawn(ROWS, share=share).size == pytest.approx(share * len(ROWS), abs=4 * 6000**0.5)
+
+
+def test_a_cell_is_drawn_whatever_its_neighbours_are():
+    order = np.random.default_rng(0).permutation(len(ROWS))
+    one, other = ROWS[drawn(ROWS)], ROWS[order][drawn(ROWS[order])]
+    assert sorted(one.tolist()) == sorted(other.tolist())
+    assert drawn(ROWS).tolist() != drawn(ROWS, seed=2).tolist()

@@ -1,0 +1,179 @@
+"""The CUDA kernels in plain Python and NumPy, with the same names and arguments.
+
+Rows are (p, u) here, and partial sums of blocks are written to the first block alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import naive
+
+ALL = np.uint64(2**64 - 1)
+
+
+def _vertices_around(rows, words, word):
+    """Return the vertices of a word that contain each cell, as (u, 64) flags."""
+    members = np.empty(rows.shape[1], dtype=np.uint64)
+    lanes = np.ascontiguousarray(words[:, word]).astype(np.uint64)
+    naive.lane_products(rows.T, lanes, ALL, 0, rows.shape[0], members)
+    bits = (members[:, np.newaxis] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
+    return bits.astype(np.int64)
+
+
+def _shares_of(shares, step, one_share, n_cells):
+    """Return how much each cell counts."""
+    return np.array([one_share * float(shares[cell * step]) for cell in range(n_cells)])
+
+
+def fit_cells(
+    rows,
+    words,
+    first,
+    last,
+    tables,
+    targets,
+    shares,
+    step,
+    one_share,
+    more,
+    out_costs,
+    out_totals,
+):
+    """Add the weights of the vertices around each cell; compare with its target at the end."""
+    x = out_costs.copy() if first else np.zeros(targets.size)
+    for word in range(first, last):
+        around = _vertices_around(rows, words, word)
+        for vertex in range(64):
+            x += around[:, vertex] * tables[8 * word + vertex // 8, 1 << vertex % 8]
+    if more:
+        out_costs[:] = x
+        return
+    residual = x - targets
+    out_costs[:] = 2.0 * _shares_of(shares, step, one_share, targets.size) * residual
+    out_totals[:, :3] = 0.0
+    out_totals[0, :3] = out_costs @ residual / 2.0, out_costs @ x, np.abs(out_costs).max()
+
+
+def vertex_sums(rows, words, word, costs, out_sums):
+    """Sum the costs over the cells of each of 64 vertices."""
+    out_sums[:] = 0.0
+    out_sums[0] = costs @ _vertices_around(rows, words, word)
+
+
+def bound_sums(costs, targets, shares, step, one_share, out_sums):
+    """Add up the sums that make up the free bound."""
+    products = costs * targets
+    square = costs**2 / _shares_of(shares, step, one_share, costs.size)
+    out_sums[:] = 0.0
+    out_sums[0] = costs[costs < 0.0].sum(), products.sum(), np.abs(products).sum(), square.sum()
+
+
+def lane_sums(
+    rows,
+    costs,
+    shares,
+    step,
+    one_share,
+    sign,
+    scale,
+    origins,
+    weights,
+    lanes,
+    live,
+    mode,
+    low,
+    out_sums,
+):
+    """Add the cost of each index of a mode, in multiples of 1 / scale, to ``out_sums``."""
+    inside = np.empty(costs.size, dtype=np.uint64)
+    naive.lane_products(rows.T, origins[:, 0].astype(np.uint64), ALL, 0, len(rows), inside)
+    found = np.empty(out_sums.shape)
+    naive.lane_sums_around(
+        rows.T,
+        sign * costs,
+        _shares_of(shares, step, one_share, costs.size),
+        inside,
+        weights,
+        lanes[:, 0].astype(np.uint64),
+        live,
+        mode,
+        low,
+        found,
+    )
+    out_sums += np.rint(found * scale).astype(np.int64)
+
+
+def lane_sums_runs(*arguments):
+    """Do the same; ``width`` and ``exchange`` are of no concern here."""
+    *shared, _width, _exchange, mode, low, out_sums = arguments
+    lane_sums(*shared, mode, low, out_sums)
+
+
+def switch_lanes(sums, live, count, low, out_lanes, out_values):
+    """Switch on exactly the indices of negative cost in each live lane, and clear the sums."""
+    lanes, values = out_lanes[low : low + len(sums), 0].copy(), np.empty(64)
+    naive.switch_lanes(sums.astype(float), live, count, lanes, values)
+    out_lanes[low : low + len(sums), 0] = lanes
+    out_values += values.astype(np.int64)
+    sums[:, :count] = 0
+
+
+def gram_block(
+    rows,
+    words,
+    first,
+    low,
+    high,
+    second,
+    n_second,
+    digits,
+    counts,
+    step,
+    n_planes,
+    out_counts,
+):
+    """Count the observations that pairs of vertices of two words have in common."""
+    one, two = (_vertices_around(rows, words, word) for word in (first, second))
+    repeats = np.array([int(counts[cell * step]) for cell in range(rows.shape[1])])
+    common = (one * repeats[:, np.newaxis]).T @ two
+    out_counts[low:high, :n_second] += common[low:high, :n_second]
+
+
+def gram_block_weighted(rows, words, first, second, shares, scale, out_shares):
+    """Add up the shares, in multiples of 1 / scale, that pairs of vertices have in common."""
+    one, two = (_vertices_around(rows, words, word) for word in (first, second))
+    out_shares += (one * np.rint(shares * scale).astype(np.int64)[:, np.newaxis]).T @ two
+
+
+def fold_column(column, length, out_keys):
+    """Append the index of one more mode to the number of each observation's cell."""
+    out_keys[:] = out_keys * length + column
+
+
+def number_keys(row_bits, out_keys):
+    """Put the number of its row into the lowest bits of each key."""
+    out_keys[:] = out_keys * 2**row_bits + np.arange(out_keys.size)
+
+
+def take_rows(row_bits, out_keys, out_order):
+    """Take the numbers of the rows out of the keys again."""
+    out_order[:] = out_keys % 2**row_bits
+    out_keys //= 2**row_bits
+
+
+def split_keys(keys, starts, lengths, offsets, out_rows):
+    """Split the numbers of the cells into indices."""
+    indices = np.stack(np.unravel_index(keys[starts], tuple(lengths)))
+    out_rows[:] = indices + offsets[:, np.newaxis]
+
+
+def collapse_cells(order, starts, values, out_counts, out_means, out_totals):
+    """Find the number and the mean of each cell's observations."""
+    totals, sums = np.empty(starts.size), np.empty(2)
+    naive.collapse_repeats(
+        order, starts, values, np.empty(0), 0, starts.size, totals, out_means, sums
+    )
+    out_counts[:] = totals
+    out_totals[:] = 0.0
+    out_totals[0] = sums
