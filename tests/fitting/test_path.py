@@ -387,9 +387,9 @@ def test_a_kriged_approach_goes_on_from_the_path(monkeypatch):
     begun = []
     start_from = FastEngine.start_from
 
-    def spy(engine, flags, signs, budget):
-        begun.append(len(flags))
-        start_from(engine, flags, signs, budget)
+    def spy(engine, model, budget):
+        begun.append(len(model))
+        start_from(engine, model, budget)
 
     monkeypatch.setattr(FastEngine, "start_from", spy)
     for kriged in (True, False):
