@@ -29,10 +29,10 @@ UNEVEN = {
 }
 
 
-def solved(data=DATA, **words):
+def solved(data=DATA, **changes):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RadiusWarning)
-        options = {"shape": data.shape, "radius": 1.0, "rtol": 1e-7, **words}
+        options = {"shape": data.shape, "radius": 1.0, "rtol": 1e-7, **changes}
         return intensor.solve(data.coords, data.values, **options)
 
 
@@ -72,9 +72,9 @@ def with_witness(result, **changes):
     return dataclasses.replace(result, witness=dataclasses.replace(result.witness, **changes))
 
 
-def spoilt(weights, place, value):
+def spoilt(weights, index, value):
     changed = weights.copy()
-    changed[place] = value
+    changed[index] = value
     return changed
 
 
@@ -287,10 +287,10 @@ HONEST = {
 @pytest.mark.parametrize("name", HONEST)
 @pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")
 def test_honest_results_are_accepted(name):
-    words = HONEST[name]
-    result = solved(**words)
+    options = HONEST[name]
+    result = solved(**options)
     report = intensor.verify(
-        result, DATA.coords, DATA.values, sample_weight=words.get("sample_weight")
+        result, DATA.coords, DATA.values, sample_weight=options.get("sample_weight")
     )
     assert report.ok, str(report)
     assert report.complete == (name != "a tolerance as large as the values"), str(report)
@@ -388,8 +388,8 @@ def test_radii_of_a_path_are_positive_and_finite(tmp_path):
     made = fit(DATA.coords, DATA.values, check_options(n_radii=2, rtol=1e-3), shape=DATA.shape)
     made.save(tmp_path / "model.npz")
     for wrong in (0.0, -1.0, np.inf, np.nan):
-        words = {"path_0_radii": lambda a, wrong=wrong: np.full_like(a, wrong)}
-        forged = rewritten(tmp_path / "model.npz", tmp_path / "forged.npz", **words)
+        changes = {"path_0_radii": lambda a, wrong=wrong: np.full_like(a, wrong)}
+        forged = rewritten(tmp_path / "model.npz", tmp_path / "forged.npz", **changes)
         with pytest.raises(ModelFileError, match="radii"):
             intensor.load(forged)
 
