@@ -61,11 +61,11 @@ def every_cell(shape):
 
 def solve_case(name, *, threads=1):
     """Solve a case and return what is kept of it."""
-    words = dict(SOLVE_CASES[name])
-    shape = words.pop("shape")
-    data = intensor.planted(shape, words.pop("n"), noise=words.pop("noise"))
+    options = dict(SOLVE_CASES[name])
+    shape = options.pop("shape")
+    data = intensor.planted(shape, options.pop("n"), noise=options.pop("noise"))
     result = intensor.solve(
-        data.coords, data.values, shape=shape, radius=1.0, threads=threads, **words
+        data.coords, data.values, shape=shape, radius=1.0, threads=threads, **options
     )
     flags = result.model.vertices.flags()
     return {
@@ -97,9 +97,9 @@ def golden_fit(name, *, threads=1):
     }
 
 
-def fit_case(words):
+def fit_case(options):
     data = intensor.planted(MODEL_SHAPE, 60, noise=0.05)
-    completer = intensor.TensorCompleter(shape=MODEL_SHAPE, radius=1.0, threads=1, **words)
+    completer = intensor.TensorCompleter(shape=MODEL_SHAPE, radius=1.0, threads=1, **options)
     return completer.fit(data.coords, data.values).fit_
 
 
@@ -121,8 +121,8 @@ def write():
     SOLVES.write_text(json.dumps(found, indent=1) + "\n")
     fits = {name: golden_fit(name) for name in FIT_CASES}
     FITS.write_text(json.dumps(fits, indent=1) + "\n")
-    for name, words in MODEL_CASES.items():
-        write_model(name, fit_case(words))
+    for name, options in MODEL_CASES.items():
+        write_model(name, fit_case(options))
 
 
 if __name__ == "__main__":

@@ -29,10 +29,10 @@ UNEVEN = {
 }
 
 
-def solved(data=DATA, **options):
+def solved(data=DATA, **changes):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RadiusWarning)
-        options = {"shape": data.shape, "radius": 1.0, "rtol": 1e-7, **options}
+        options = {"shape": data.shape, "radius": 1.0, "rtol": 1e-7, **changes}
         return intensor.solve(data.coords, data.values, **options)
 
 

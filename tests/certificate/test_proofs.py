@@ -1,4 +1,4 @@
-"""Feasibility and bounds, check by check; whole forgeries are in test_forgeries."""
+"""Feasibility and bounds, check by check; test_forgeries has forged results."""
 
 import math
 from dataclasses import replace

@@ -160,15 +160,15 @@ def test_compiling_does_not_count(clock, compiling):
 
 
 def test_compiling_does_not_count_for_a_part_of_a_budget_either(clock, compiling):
-    whole = Budget(10.0)
-    part = Budget(4.0, within=whole)
+    outer = Budget(10.0)
+    part = Budget(4.0, within=outer)
     with compiling:
         clock[0] += 100.0
-    assert (part.remaining, whole.remaining) == (4.0, 10.0)
-    later = Budget(60.0, within=whole)
+    assert (part.remaining, outer.remaining) == (4.0, 10.0)
+    later = Budget(60.0, within=outer)
     clock[0] += 5.0
     assert part.spent
-    assert (later.elapsed, later.remaining, whole.remaining) == (5.0, 5.0, 5.0)
+    assert (later.elapsed, later.remaining, outer.remaining) == (5.0, 5.0, 5.0)
 
 
 def test_an_interrupt_ends_a_budget_while_something_is_compiled(clock, compiling):

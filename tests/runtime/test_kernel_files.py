@@ -143,7 +143,7 @@ PROGRAM = """
 
 @pytest.mark.slow
 def test_a_solve_works_where_nothing_can_be_written(tmp_path):
-    # A file in the place of every folder that Numba tries: those of the environment are the
+    # A file instead of every folder that Numba tries: those of the environment are the
     # user's own, and the one beside the sources is taken away.
     (tmp_path / "file").write_text("")
     nowhere = str(tmp_path / "file" / "folder")

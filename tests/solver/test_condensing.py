@@ -17,13 +17,13 @@ SHAPE = (7, 6, 5)
 
 
 def stretched(data, *, far=1, seed=0):
-    """Return the data with its indices among many others, and the places they went to."""
+    """Return the data with its indices among many others, and their new indices."""
     rng = np.random.default_rng(seed)
-    places = [
+    new_indices = [
         np.sort(rng.choice(far * length, size=length, replace=False)) for length in data.shape
     ]
-    columns = [place[data.coords[:, mode]] for mode, place in enumerate(places)]
-    return np.stack(columns, axis=1), tuple(far * length for length in data.shape), places
+    columns = [new[data.coords[:, mode]] for mode, new in enumerate(new_indices)]
+    return np.stack(columns, axis=1), tuple(far * length for length in data.shape), new_indices
 
 
 @pytest.mark.parametrize("far", [1, 3, 1000])
@@ -31,8 +31,8 @@ def test_cells_are_the_same_but_for_their_numbers(far):
     data = intensor.planted(SHAPE, 60, noise=0.1)
     coords, shape, _ = stretched(data, far=far)
     cells = observe(coords, data.values, shape=shape)
-    few, whole = condense(cells)
-    kept = (np.arange(length) for length in shape) if whole is None else whole.kept
+    few, full = condense(cells)
+    kept = (np.arange(length) for length in shape) if full is None else full.kept
     for before, after, indices in zip(cells.coords, few.coords, kept, strict=True):
         assert np.array_equal(indices[after], before)
         assert np.array_equal(np.unique(before), indices)
@@ -44,9 +44,9 @@ def test_cells_are_the_same_but_for_their_numbers(far):
 
 def test_nothing_is_done_when_all_indices_occur():
     cells = observe(np.argwhere(np.ones((3, 2))), np.ones(6))
-    few, whole = condense(cells)
+    few, full = condense(cells)
     assert few is cells
-    assert whole is None
+    assert full is None
 
 
 def test_a_expand_model_predicts_the_same_and_nothing_elsewhere():
@@ -58,10 +58,10 @@ def test_a_expand_model_predicts_the_same_and_nothing_elsewhere():
         radius=100.0,
         signed=True,
     )
-    whole = Whole(shape=(8, 5), kept=(np.array([1, 4, 7]), np.array([0, 2, 3])))
-    expanded = expand_model(model, whole)
+    full = Whole(shape=(8, 5), kept=(np.array([1, 4, 7]), np.array([0, 2, 3])))
+    expanded = expand_model(model, full)
     dense = np.zeros((8, 5))
-    dense[np.ix_(*whole.kept)] = model.to_dense()
+    dense[np.ix_(*full.kept)] = model.to_dense()
     assert np.array_equal(expanded.to_dense(), dense)
     assert (expanded.radius, expanded.signed, len(expanded)) == (100.0, True, len(model))
 
@@ -70,15 +70,15 @@ def test_a_expand_model_predicts_the_same_and_nothing_elsewhere():
 def test_an_index_that_never_occurs_changes_nothing(version):
     data = intensor.planted(SHAPE, 120, noise=0.1)
     assert [len(np.unique(column)) for column in data.coords.T] == list(SHAPE)
-    coords, shape, places = stretched(data, far=4)
-    words = {"radius": 1.0, "version": version, "tol": 1e-4, "max_iterations": 40}
-    near = intensor.solve(data.coords, data.values, shape=SHAPE, **words)
-    far = intensor.solve(coords, data.values, shape=shape, **words)
+    coords, shape, new_indices = stretched(data, far=4)
+    options = {"radius": 1.0, "version": version, "tol": 1e-4, "max_iterations": 40}
+    near = intensor.solve(data.coords, data.values, shape=SHAPE, **options)
+    far = intensor.solve(coords, data.values, shape=shape, **options)
     assert (near.objective, near.bound, near.status) == (far.objective, far.bound, far.status)
     assert np.array_equal(near.model.weights, far.model.weights)
     for one, other in zip(near.model, far.model, strict=True):
-        for mode, place in enumerate(places):
-            assert np.array_equal(place[one.indices[mode]], other.indices[mode])
+        for mode, new in enumerate(new_indices):
+            assert np.array_equal(new[one.indices[mode]], other.indices[mode])
     assert intensor.verify(far, coords, data.values).ok
 
 
@@ -112,19 +112,19 @@ def test_a_checkpoint_knows_the_indices_apart(tmp_path):
     data = intensor.planted(SHAPE, 120, noise=0.1)
     coords, shape, _ = stretched(data, far=4, seed=0)
     others, _, _ = stretched(data, far=4, seed=1)
-    words = {"shape": shape, "radius": 1.0, "checkpoint": tmp_path / "run.npz", "tol": 1e-4}
-    whole = intensor.solve(coords, data.values, shape=shape, radius=1.0, tol=1e-4)
-    intensor.solve(coords, data.values, max_iterations=2, **words)
+    options = {"shape": shape, "radius": 1.0, "checkpoint": tmp_path / "run.npz", "tol": 1e-4}
+    uninterrupted = intensor.solve(coords, data.values, shape=shape, radius=1.0, tol=1e-4)
+    intensor.solve(coords, data.values, max_iterations=2, **options)
     with pytest.raises(CheckpointError, match="indices"):
-        intensor.solve(others, data.values, resume=True, **words)
-    resumed = intensor.solve(coords, data.values, resume=True, **words)
-    assert resumed.objective == whole.objective
-    assert np.array_equal(resumed.model.vertices.words, whole.model.vertices.words)
+        intensor.solve(others, data.values, resume=True, **options)
+    resumed = intensor.solve(coords, data.values, resume=True, **options)
+    assert resumed.objective == uninterrupted.objective
+    assert np.array_equal(resumed.model.vertices.words, uninterrupted.model.vertices.words)
 
 
 def test_fingerprints_can_be_written_as_json():
-    few, whole = condense(observe([[70, 0], [900, 2]], [1.0, 2.0]))
-    found = fingerprint(few, whole)
+    few, full = condense(observe([[70, 0], [900, 2]], [1.0, 2.0]))
+    found = fingerprint(few, full)
     assert json.loads(json.dumps(found))["shape"] == [901, 3]
     assert len(found["indices"]) == 2
     assert fingerprint(few)["indices"] == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from intensor._arrays import FlagArray, FloatArray, Shape
@@ -78,7 +78,7 @@ class Engine(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Version(ABC):
     """A version of the solver: it makes the engine of a solve and says what the engine can do.
 
@@ -98,12 +98,12 @@ class Version(ABC):
         Whether cells may stay on a device, in files or on a cluster.
     """
 
-    name: int | str = field(default="", kw_only=True)
-    tolerance_share: float = field(default=0.999999, kw_only=True)  # the last bits may be rounding
-    patient: bool = field(default=True, kw_only=True)
-    warm_start: bool = field(default=False, kw_only=True)
-    signed: bool = field(default=False, kw_only=True)
-    anywhere: bool = field(default=False, kw_only=True)
+    name: int | str = ""
+    tolerance_share: float = 0.999999  # the last bits may be rounding
+    patient: bool = True
+    warm_start: bool = False
+    signed: bool = False
+    anywhere: bool = False
 
     @abstractmethod
     def engine(self, observations: Data, *, exact: Oracle, settings: Settings) -> Engine:

@@ -99,9 +99,9 @@ def test_a_rescaled_engine_reaches_what_a_fresh_one_reaches(radii, signed, exact
         settings=settings(radii[0], signed=signed),
     )
     with contextlib.closing(engine):
-        for place, radius in enumerate(radii):
+        for position, radius in enumerate(radii):
             here = settings(radius, signed=signed)
-            if place:
+            if position:
                 engine.rescale(here)
                 assert engine.state.iterations == 0
                 assert engine.state.witness is None

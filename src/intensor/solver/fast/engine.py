@@ -10,7 +10,7 @@ and its vertices are the start on all of them. The exact oracle is asked only to
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -52,16 +52,16 @@ VERTICES_PER_WARM_BATCH = 64
 """Vertices of a model that are taken in at a time, between two looks at the budget."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fast(Version):
     """The default version."""
 
     tuning: Tuning = TUNING
-    tolerance_share: float = field(default=0.8, kw_only=True)
-    patient: bool = field(default=False, kw_only=True)
-    warm_start: bool = field(default=True, kw_only=True)
-    signed: bool = field(default=True, kw_only=True)
-    anywhere: bool = field(default=True, kw_only=True)
+    tolerance_share: float = 0.8
+    patient: bool = False
+    warm_start: bool = True
+    signed: bool = True
+    anywhere: bool = True
 
     def engine(self, observations: Data, *, exact: Oracle, settings: Settings) -> FastEngine:
         """Return an engine at the zero vertex."""
