@@ -122,9 +122,9 @@ def commands() -> Iterator[str]:
         lines = [f"command intensor {name}"]
         for option in command.params:
             default = given[option.name].default
-            choices = words_of(given[option.name].annotation)
-            words = "/".join([*option.opts, *option.secondary_opts])
-            line = f"    {words}" if words.startswith("-") else f"    {words.upper()}"
+            choices = choices_of(given[option.name].annotation)
+            spelling = "/".join([*option.opts, *option.secondary_opts])
+            line = f"    {spelling if spelling.startswith('-') else spelling.upper()}"
             if default is inspect.Parameter.empty:
                 line += " (required)"
             elif isinstance(default, enum.Enum | Path):
@@ -135,11 +135,11 @@ def commands() -> Iterator[str]:
         yield "\n".join(lines)
 
 
-def words_of(hint: object) -> list[str]:
-    """Return the words that an option may be, or none if it may be anything."""
+def choices_of(hint: object) -> list[str]:
+    """Return the choices of an option, or none if it may be anything."""
     if isinstance(hint, enum.EnumMeta):
-        return [word.value for word in hint]
-    return [word for part in get_args(hint) for word in words_of(part)]
+        return [choice.value for choice in hint]
+    return [choice for part in get_args(hint) for choice in choices_of(part)]
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ COORDS = {
     "ragged": ([[0, 1], [0]], errors.CoordinateError, "equal rows"),
     "masked": (np.ma.array(CELLS, mask=CELLS == 0), errors.CoordinateError, "masked"),
     "nothing": (None, errors.CoordinateError, "expected"),
-    "a word": ("cells", errors.CoordinateError, "expected"),
+    "a string": ("cells", errors.CoordinateError, "expected"),
 }
 NUMBERS = {
     "too few": (VALUES[:-1], errors.ValuesError, "shape \\(29,\\); expected \\(30,\\)"),
@@ -51,7 +51,7 @@ NUMBERS = {
 WEIGHTS = {
     **NUMBERS,
     "negative": (np.full(30, -1.0), errors.ValuesError, "sample_weight\\[0\\] is -1.0"),
-    "all 0": (np.zeros(30), errors.EmptyDataError, "every sample_weight is 0"),
+    "all 0": (np.zeros(30), errors.EmptyDataError, "every sample_weight is zero"),
 }
 del WEIGHTS["nothing"]  # which is all the same
 EFFORTS = [np.nan, -1.0, "much", None, True, 1j, np.ones(2)]
@@ -71,8 +71,8 @@ def fitted():
 def verify(request, result, fitted):
     """Return the three ways to verify."""
     return {
-        "result": lambda *data, **words: intensor.verify(result, *data, **words),
-        "model": lambda *data, **words: intensor.verify(result.model, *data, **words),
+        "result": lambda *data, **options: intensor.verify(result, *data, **options),
+        "model": lambda *data, **options: intensor.verify(result.model, *data, **options),
         "fit": fitted.verify,
     }[request.param]
 
@@ -147,7 +147,7 @@ def test_fits_refuse_to_predict(fitted, name, unseen):
 
 
 @pytest.mark.parametrize("unseen", ["never", None, 1, ["mean"], np.ones(2)])
-def test_fits_know_two_ways_with_unseen_indices(fitted, unseen):
+def test_fits_know_three_ways_with_unseen_indices(fitted, unseen):
     with pytest.raises(errors.SettingError, match="unseen is"):
         fitted.predict(CELLS, unseen=unseen)
 
@@ -179,7 +179,7 @@ def test_the_norm_of_what_is_no_tensor(name):
 
 
 @pytest.mark.parametrize(
-    "words",
+    "options",
     [
         {"rtol": "x"},
         {"rtol": np.nan},
@@ -190,9 +190,9 @@ def test_the_norm_of_what_is_no_tensor(name):
         {"seed": "a"},
     ],
 )
-def test_settings_of_the_norm(words):
+def test_settings_of_the_norm(options):
     with pytest.raises(errors.SettingError):
-        intensor.gauge_norm(TENSOR, **words)
+        intensor.gauge_norm(TENSOR, **options)
 
 
 def test_errors_between_what_are_no_models(result, fitted):

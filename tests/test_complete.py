@@ -1,7 +1,6 @@
 """The front door for containers: options, warnings, and one answer whatever the container."""
 
 import doctest
-import importlib
 import re
 from pathlib import Path
 
@@ -16,8 +15,9 @@ import xarray as xr
 import intensor
 import zoo
 from intensor import errors
-from intensor._complete import complete, fit_options
-from intensor.fitting.options import check_options
+from intensor._complete import _predict, complete
+from intensor.containers.base import open_container
+from intensor.fitting.options import check_options, fit_options
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -63,6 +63,22 @@ def test_every_container_gives_the_same_numbers(array):
         np.testing.assert_array_equal(answer, expected)
 
 
+def test_indices_without_observations(array):
+    gap = array.copy()
+    gap[2] = np.nan
+    quiet, _ = complete(gap, radius=1.0, exact="off", unseen="mean")
+    with pytest.warns(errors.UnseenIndexWarning) as caught:
+        warned, _ = complete(gap, radius=1.0, exact="off")
+    np.testing.assert_array_equal(warned, quiet)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    n_missing = int(np.isnan(gap).sum())
+    message = f"no observation has the label 2 in mode 'mode_0'; 9 of {n_missing} cells"
+    assert message in str(caught[0].message)
+    with pytest.raises(errors.UnseenIndexError, match=message):
+        complete(gap, radius=1.0, exact="off", unseen="error")
+
+
 def test_the_certificate_holds(array):
     _, fit = complete(array, radius=1.0, rtol=1e-6)
     coords = np.argwhere(~np.isnan(array))
@@ -74,13 +90,10 @@ def test_the_certificate_holds(array):
     assert fit.verify(coords, values).ok
 
 
-def test_parts_are_put_together(array, monkeypatch):
-    whole, _ = complete(array, radius=1.0, exact="off")
-    module = importlib.import_module("intensor._complete")
-    assert array.size < module.CELLS_AT_ONCE
-    monkeypatch.setattr(module, "CELLS_AT_ONCE", 5)
-    parts, _ = complete(array, radius=1.0, exact="off")
-    np.testing.assert_array_equal(parts, whole)
+def test_parts_are_put_together(array):
+    completed, fit = complete(array, radius=1.0, exact="off")
+    parts = _predict(fit, open_container(array), at_once=5)
+    np.testing.assert_array_equal(parts, completed[np.isnan(array)])
 
 
 def test_options_reach_the_fit(array):
@@ -121,7 +134,7 @@ def test_words_become_options():
         ({"cells": "some"}, errors.SettingError, "cells is 'some'"),
         ({"unseen": "zero"}, errors.SettingError, "unseen is 'zero'"),
         ({"raduis": 1.0}, errors.SettingError, "'raduis'; did you mean 'radius'"),
-        ({"seed": 1}, errors.SettingError, "no option 'seed'"),
+        ({"seed": 1, "random_state": 1}, errors.SettingError, "the same option; give one"),
         ({"radius": 0.0}, errors.RadiusError, "radius is 0.0"),
         ({"value": "rating"}, errors.SettingError, "value is 'rating'"),
     ],

@@ -102,22 +102,22 @@ def test_settings_reach_the_fit(data):
     completer.fit(data.coords, data.values)
     assert completer.fit_.predictor.transform.name == "sqrt"
     assert completer.fit_.predictor.baseline is not None
-    words = []
-    TensorCompleter(**QUICK, callback=lambda progress: words.append(progress.stage)).fit(
+    stages = []
+    TensorCompleter(**QUICK, callback=lambda progress: stages.append(progress.stage)).fit(
         data.coords, data.values
     )
-    assert set(words) == {"fit"}
+    assert set(stages) == {"fit"}
     stopped = TensorCompleter(**QUICK, callback=lambda progress: False)
     assert stopped.fit(data.coords, data.values).status_ is intensor.Status.STOPPED
 
 
 @pytest.mark.parametrize("remainder", ["kriging", "auto"])
 def test_the_remainder_is_kriged(data, remainder):
-    words = {"exact": "off", "n_radii": 2, "random_state": 3, "shape": data.shape}
-    completer = TensorCompleter(remainder=remainder, scoring="balanced", **words)
+    options = {"exact": "off", "n_radii": 2, "random_state": 3, "shape": data.shape}
+    completer = TensorCompleter(remainder=remainder, scoring="balanced", **options)
     completer.fit(data.coords, data.values)
-    options = check_options(exact="off", n_radii=2, seed=3, remainder=remainder, scoring="balanced")
-    by_hand = fit_tensor(data.coords, data.values, options, shape=data.shape)
+    checked = check_options(exact="off", n_radii=2, seed=3, remainder=remainder, scoring="balanced")
+    by_hand = fit_tensor(data.coords, data.values, checked, shape=data.shape)
     assert np.array_equal(completer.predict(data.coords), by_hand.predict(data.coords))
     kriged = completer.fit_.predictor.remainder is not None
     assert kriged == (completer.path_.remainder == "kriging") == (by_hand.path.kriged.any())
@@ -237,7 +237,7 @@ def test_pipeline_with_labels():
 
 
 @pytest.mark.parametrize(
-    ("coords", "values", "error", "words"),
+    ("coords", "values", "error", "message"),
     [
         ([[0, 0.5]], [1.0], errors.CoordinateError, r"X\[0, 1\] is 0.5"),
         ([[0, 1], [-2, 0]], [1.0, 1.0], errors.CoordinateError, r"X\[1, 0\] is -2"),
@@ -251,22 +251,25 @@ def test_pipeline_with_labels():
         ([[0, 1]], ["much"], errors.ValuesError, "expected real numbers"),
     ],
 )
-def test_bad_input(coords, values, error, words):
-    with pytest.raises(error, match=words):
+def test_bad_input(coords, values, error, message):
+    with pytest.raises(error, match=message):
         TensorCompleter(**QUICK).fit(coords, values)
 
 
-def test_bad_settings(data, fitted):
+def test_bad_settings(data):
     with pytest.raises(errors.SettingError, match="unseen is 'median'"):
         TensorCompleter(unseen="median").fit(data.coords, data.values)
     with pytest.raises(errors.RadiusError, match="radius is -1"):
         TensorCompleter(radius=-1).fit(data.coords, data.values)
-    with pytest.raises(errors.EmptyDataError, match="every sample weight is zero"):
+    with pytest.raises(errors.EmptyDataError, match="every sample_weight is zero"):
         TensorCompleter(**QUICK).fit(data.coords, data.values, np.zeros(90))
     with pytest.raises(NotFittedError):
         TensorCompleter().predict(data.coords)
+    strict = TensorCompleter(**QUICK, unseen="error").fit(data.coords, data.values)
     with pytest.raises(errors.UnseenIndexError, match=r"coords\[0, 0\] is 6"):
-        fitted.predict([[6, 0, 0]])
+        strict.predict([[6, 0, 0]])
+    with pytest.warns(errors.UnseenIndexWarning, match=r"coords\[0, 0\] is 6"):
+        strict.set_params(unseen="warn").predict([[6, 0, 0]])
     with pytest.warns(DataConversionWarning):
         TensorCompleter(**QUICK).fit(data.coords, data.values[:, np.newaxis])
 

@@ -1,27 +1,25 @@
-"""The ends of what is possible: each works with a right certificate, or is refused in words."""
+"""The limits of sizes: what is within them has a right certificate, the rest is refused."""
 
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import intensor
 from intensor import errors
-from intensor.backends.select import open_cells
+from intensor.cli import main
 from intensor.oracles.exact import plan
-from intensor.runtime.budget import Budget
-from intensor.runtime.threads import Workers
-from intensor.solver.fast import pricing
-from intensor.solver.fast.gram_set import GramSet
+from intensor.report import render
 
-VERSIONS = ["fast", 4, 8]
+VERSIONS = ["fast", 8, pytest.param(4, marks=pytest.mark.slow)]
 RNG = np.random.default_rng(0)
 COORDS = np.stack([RNG.integers(0, length, 40) for length in (5, 4, 3)], axis=1)
 VALUES = RNG.random(40)
 
 
-def case(coords=COORDS, values=VALUES, **words):
-    return np.asarray(coords), np.asarray(values, dtype=float), {"radius": 1.0, **words}
+def case(coords=COORDS, values=VALUES, **options):
+    return np.asarray(coords), np.asarray(values, dtype=float), {"radius": 1.0, **options}
 
 
 def many_modes(length):
@@ -109,26 +107,26 @@ def strict_arithmetic():
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", WORKS)
 def test_the_certificate_is_right(name, version):
-    coords, values, words = WORKS[name]
-    weights = words.get("sample_weight")
-    result = intensor.solve(coords, values, version=version, **{"max_iterations": 40, **words})
+    coords, values, options = WORKS[name]
+    weights = options.get("sample_weight")
+    result = intensor.solve(coords, values, version=version, **{"max_iterations": 40, **options})
     report = intensor.verify(result, coords, values, sample_weight=weights, effort=1e7)
     assert report.ok, str(report)
     assert np.isfinite([result.objective, result.bound, result.gap]).all()
     assert np.isfinite([row[4:6] for row in result.trace]).all()
     assert result.bound <= result.objective * (1 + 1e-9) + 1e-28 * float(np.max(values)) ** 2
     predicted = result.model.predict(coords)
-    assert ((predicted >= 0.0) & (predicted <= words["radius"] * (1 + 1e-9))).all()
+    assert ((predicted >= 0.0) & (predicted <= options["radius"] * (1 + 1e-9))).all()
 
 
 @pytest.mark.parametrize("name", WORKS)
 @pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")
 def test_estimators_fit_save_and_predict(name, tmp_path):
-    coords, values, words = WORKS[name]
+    coords, values, options = WORKS[name]
     completer = intensor.TensorCompleter(
-        shape=words.get("shape"), max_iterations=5, time_limit=2, remainder="none"
+        shape=options.get("shape"), max_iterations=5, time_limit=2, remainder="none"
     )
-    fit = completer.fit(coords, values, sample_weight=words.get("sample_weight")).fit_
+    fit = completer.fit(coords, values, sample_weight=options.get("sample_weight")).fit_
     predicted = fit.predict(coords)
     assert np.isfinite(predicted).all()
     assert (predicted >= 0.0).all()
@@ -137,20 +135,79 @@ def test_estimators_fit_save_and_predict(name, tmp_path):
     assert intensor.load(tmp_path / "model.npz").predict(coords).tobytes() == predicted.tobytes()
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", ["fast", 8])
 @pytest.mark.parametrize("name", REFUSED)
-def test_the_rest_is_refused_in_words(name, version):
-    (coords, values, words), error, match = REFUSED[name]
+def test_the_rest_is_refused(name, version):
+    (coords, values, options), error, match = REFUSED[name]
     with pytest.raises(error, match=match):
-        intensor.solve(coords, values, version=version, **words)
+        intensor.solve(coords, values, version=version, **options)
 
 
 @pytest.mark.parametrize("name", [name for name in REFUSED if not name.startswith("radius")])
 def test_estimators_refuse_the_same(name):
-    (coords, values, words), error, match = REFUSED[name]
-    completer = intensor.TensorCompleter(shape=words.get("shape"))
+    (coords, values, options), error, match = REFUSED[name]
+    completer = intensor.TensorCompleter(shape=options.get("shape"))
     with pytest.raises(error, match=match):
-        completer.fit(coords, values, sample_weight=words.get("sample_weight"))
+        completer.fit(coords, values, sample_weight=options.get("sample_weight"))
+
+
+THREE_CELLS = np.array([[0, 0], [0, 1], [1, 1]])
+THREE_VALUES = np.array([1.0, 2.0, 3.0])
+UNEVEN = [1e-302, 1e49, 1e-151]
+MESSAGE = r"sample_weight\[0\] is 1e-302 and the largest is 1e\+49; expected .*set the smaller ones"
+
+
+def frame():
+    return pd.DataFrame(
+        {"a": THREE_CELLS[:, 0], "b": THREE_CELLS[:, 1], "value": THREE_VALUES, "w": UNEVEN}
+    )
+
+
+def fitted():
+    return intensor.TensorCompleter(radius=3.0).fit(THREE_CELLS, THREE_VALUES).fit_
+
+
+FACES = {
+    "solve": lambda: intensor.solve(THREE_CELLS, THREE_VALUES, radius=1.0, sample_weight=UNEVEN),
+    "solve, version 8": lambda: intensor.solve(
+        THREE_CELLS, THREE_VALUES, radius=1.0, version=8, sample_weight=UNEVEN
+    ),
+    "estimator": lambda: intensor.TensorCompleter().fit(
+        THREE_CELLS, THREE_VALUES, sample_weight=UNEVEN
+    ),
+    "table": lambda: intensor.complete(frame(), value="value", weight="w", cells="all"),
+    "verify": lambda: intensor.verify(
+        fitted().result, THREE_CELLS, THREE_VALUES, sample_weight=UNEVEN
+    ),
+    "verify of a fit": lambda: fitted().verify(THREE_CELLS, THREE_VALUES, sample_weight=UNEVEN),
+    "report": lambda: render(fitted(), THREE_CELLS, THREE_VALUES, sample_weight=UNEVEN),
+}
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_too_uneven_weights_are_refused(face):
+    with pytest.raises(errors.ValuesError, match=MESSAGE):
+        FACES[face]()
+
+
+@pytest.mark.parametrize("command", ["fit", "complete", "verify", "report"])
+def test_too_uneven_weights_of_files_are_refused(tmp_path, capsys, command):
+    table, model = tmp_path / "table.csv", tmp_path / "model.npz"
+    rows = zip(THREE_CELLS.tolist(), THREE_VALUES.tolist(), UNEVEN, strict=True)
+    lines = [f"{a},{b},{value},{weight}" for (a, b), value, weight in rows]
+    table.write_text("\n".join(["a,b,value,w", *lines]) + "\n")
+    even = tmp_path / "even.csv"
+    even.write_text("\n".join(["a,b,value,w", *(f"{line[:7]},1" for line in lines)]) + "\n")
+    assert main(["fit", str(even), "--weight", "w", "--radius", "3", "-q", "-o", str(model)]) == 0
+    files = [str(model), str(table)] if command in ("verify", "report") else [str(table)]
+    out = [] if command == "verify" else ["-o", str(tmp_path / "out.npz")]
+    if command in ("complete", "report"):
+        out = ["-o", str(tmp_path / f"out.{'csv' if command == 'complete' else 'html'}")]
+    capsys.readouterr()
+    assert main([command, *files, "--weight", "w", *out]) == 2
+    shown = capsys.readouterr().err
+    assert "1e-302" in shown
+    assert "1e-100" in shown
 
 
 @pytest.mark.slow
@@ -159,8 +216,8 @@ def test_ten_million_indices(version):
     rng = np.random.default_rng(1)
     coords, values = rng.integers(0, 5 * 10**6, (3000, 2)), rng.random(3000)
     shape = (5 * 10**6, 5 * 10**6)
-    words = {"shape": shape, "radius": 1.0, "version": version, "time_limit": 5}
-    result = intensor.solve(coords, values, **words)
+    options = {"shape": shape, "radius": 1.0, "version": version, "time_limit": 5}
+    result = intensor.solve(coords, values, **options)
     assert intensor.verify(result, coords, values).ok
     assert result.objective < float((values**2).mean())
 
@@ -170,30 +227,3 @@ def test_no_blocks_are_made_for_what_cannot_be_searched(monkeypatch):
     monkeypatch.setattr(plan, "_blocks", None)
     for make in (plan.plan_enumeration, plan.plan_branching):
         assert make((5 * 10**6, 5 * 10**6)).seconds == np.inf
-
-
-def test_sweeps_over_long_modes_end_with_the_budget(monkeypatch):
-    """One sweep at a time where a sweep takes long; all in one call elsewhere, with one result."""
-    data = intensor.planted((6, 6, 6), 150, noise=0.1)
-    observations = intensor.data.observations.observe(data.coords, data.values, shape=data.shape)
-
-    def propose(budget):
-        cells = open_cells(observations, 1.0, Workers(1))
-        sweeps = []
-        descend = cells.descend
-        monkeypatch.setattr(
-            cells, "descend", lambda *a, **k: sweeps.append(a[2]) or descend(*a, **k)
-        )
-        looking = pricing.Pricing(np.random.default_rng(0))
-        found = looking.propose(GramSet(cells), pricing.Effort(1, 64, 60, 64), budget)
-        return found, sweeps
-
-    whole, sweeps = propose(Budget())
-    assert sweeps == [60]
-    monkeypatch.setattr(pricing, "LONG", 1)
-    found, sweeps = propose(Budget())
-    assert set(sweeps) == {1}
-    assert 2 <= len(sweeps) < 60
-    assert found.best == whole.best
-    np.testing.assert_array_equal(found.flags, whole.flags)
-    assert propose(Budget(0.0))[1] == [1]

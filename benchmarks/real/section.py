@@ -18,8 +18,8 @@ from benchmarks.real.tasks import DATA_SETS, DataSet, Goal, check_data, goals, l
 from benchmarks.runs import Run
 from benchmarks.scoring import score
 from benchmarks.sections import Options, Section
-from intensor._complete import fit_options
 from intensor.fitting.fit import fit
+from intensor.fitting.options import fit_options
 from intensor.fitting.record import Fit
 
 __all__ = ["AUTOMATIC", "SECTION"]

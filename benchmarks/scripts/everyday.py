@@ -22,10 +22,10 @@ import intensor
 from benchmarks.problems import Problem
 from benchmarks.real.tasks import check_data, load
 from benchmarks.scoring import score
-from intensor._complete import fit_options
 from intensor.datasets import flights
 from intensor.fitting import path as radii
 from intensor.fitting.fit import fit
+from intensor.fitting.options import fit_options
 
 SECTIONS = ("choices", "averaging", "path", "million")
 

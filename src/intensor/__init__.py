@@ -102,4 +102,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """Return the public names, and those that every module has; no private module is listed."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

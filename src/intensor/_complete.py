@@ -2,45 +2,47 @@
 
 from __future__ import annotations
 
-import difflib
-import inspect
-import numbers
 import time
 import warnings
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Unpack
 
 import numpy as np
 
-from intensor._arrays import FloatArray
+from intensor._arrays import FloatArray, IndexArray
 from intensor.containers.base import Container, open_container
-from intensor.errors import DenseTooLargeError, NothingToFillWarning, SettingError
+from intensor.errors import DenseTooLargeError, NothingToFillWarning
 from intensor.fitting.fit import fit
-from intensor.fitting.options import Options, check_options
+from intensor.fitting.options import fit_options
 from intensor.fitting.record import Fit
-from intensor.model.predictor import UNSEEN
+from intensor.model.predictor import UnseenCells, index_counts, known_cells
+from intensor.options import declared
+from intensor.options.keywords import FitOptions
+from intensor.options.option import documented
+from intensor.options.unseen import Unseen
 from intensor.runtime.memory import require_memory
 from intensor.solver.loop import Callback
 
-__all__ = ["complete", "fit_options"]
+__all__ = ["complete"]
 
-CELLS = ("missing", "all")
 CELLS_AT_ONCE = 1 << 20
-"""Missing cells that are predicted at a time, so that their coordinates take little room."""
-FILLED = 16
-"""Bytes that a cell which is filled in takes: the prediction, and its place in the container."""
+"""Missing cells that are predicted at once, so that their coordinates take little memory."""
+BYTES_PER_FILLED_CELL = 16
+"""Bytes that a filled cell takes: the prediction, and its position in the container."""
 
 
+@documented(declared.COMPLETE_OPTIONS)
 def complete(
     data: Any,
     *,
-    value: str | None = None,
-    modes: Iterable[str] | None = None,
-    weight: str | None = None,
-    cells: str = "missing",
-    unseen: str = "mean",
-    callback: Callback | None = None,
-    **options: Any,
+    value: str | None = declared.VALUE.default,
+    modes: Iterable[str] | None = declared.MODES.default,
+    weight: str | None = declared.WEIGHT.default,
+    cells: str = declared.CELLS.default,
+    unseen: str = declared.UNSEEN.default,
+    callback: Callback | None = declared.CALLBACK.default,
+    client: Any = declared.CLIENT.default,
+    **options: Unpack[FitOptions],
 ) -> tuple[Any, Fit]:
     """Fill in what is missing and return the same kind of container, with the fit.
 
@@ -49,27 +51,9 @@ def complete(
     data
         A NumPy array with NaN, a masked array, a long table (pandas, polars or pyarrow) with a
         row per observation, an xarray ``DataArray``, a ``sparse.COO`` or a SciPy sparse array.
-    value
-        Of a table: the column of the values; by default the one called "value". Null or NaN in
-        it is a missing value, to be filled.
-    modes
-        Of a table: the columns whose labels say which cell it is; by default all others.
-    weight
-        Of a table: a column that says how much each row counts; by default all the same.
-    cells
-        "missing" fills the cells that are there and have no value: NaN, masked, null. "all"
-        returns every cell, also those that a table or sparse array does not list.
-    unseen
-        For an index without a single observation: "mean" predicts the average over the observed
-        indices of that mode, "error" raises.
-    callback
-        Called with a ``Progress`` after every iteration, whose ``stage`` says what is being solved;
-        returning False ends the fit with the best model so far.
-    **options
-        How to fit, by the names that ``TensorCompleter`` has for them: radius, transform,
-        baseline, remainder, n_solutions, validation, scoring, n_radii, version, tol, rtol,
-        max_iterations, time_limit, random_state, threads, exact, device, checkpoint,
-        checkpoint_every, resume.
+    {options}
+    random_state
+        Another name of ``seed``, with what ``TensorCompleter`` accepts for it.
 
     Returns
     -------
@@ -101,14 +85,13 @@ def complete(
     >>> completed["trips"].null_count(), fit.labels.modes
     (0, ('city', 'month'))
     """
-    if cells not in CELLS:
-        raise SettingError(f"cells is {cells!r}; expected 'missing' or 'all'")
-    if unseen not in UNSEEN:
-        raise SettingError(f"unseen is {unseen!r}; expected 'error' or 'mean'")
+    declared.CELLS.check(cells)
+    chosen = declared.UNSEEN.check(unseen)
+    declared.CALLBACK.check(callback)
     started = time.perf_counter()
     checked = fit_options(options)
     container = open_container(data, value=value, modes=modes, weight=weight, every=cells == "all")
-    observed = container.observed
+    coords, values, weights = container.table.observed()
     if container.n_missing == 0:
         warnings.warn(
             "the data has no missing cell, so that nothing is filled in; the fit predicts any "
@@ -117,55 +100,55 @@ def complete(
             stacklevel=2,
         )
     require_memory(
-        FILLED * container.n_missing,
+        BYTES_PER_FILLED_CELL * container.n_missing,
         f"filling in {container.n_missing} cells",
         advice='predict the cells you need with the fit of cells="missing", a block at a time',
+        limit=checked.memory_limit,
         error=DenseTooLargeError,
     )
+    _report_unseen(container, coords, weights, chosen)
     found = fit(
-        observed.coords,
-        observed.values,
+        coords,
+        values,
         checked,
-        sample_weight=observed.weights,
-        labels=observed.labels,
+        sample_weight=weights,
+        labels=container.table.labels,
         callback=callback,
+        client=client,
         spent=time.perf_counter() - started,
     )
-    return container.fill(_predict(found, container, unseen)), found
+    return container.fill(_predict(found, container)), found
 
 
-def fit_options(words: Mapping[str, Any]) -> Options:
-    """Return the options that words stand for, with the seed drawn from ``random_state``."""
-    named = dict(words)
-    known = [name for name in inspect.signature(check_options).parameters if name != "seed"]
-    for word in named:
-        if word not in (*known, "random_state"):
-            near = difflib.get_close_matches(word, [*known, "random_state"], n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(known)}"
-            raise SettingError(f"there is no option {word!r}; {hint}")
-    return check_options(seed=_seed(named.pop("random_state", 0)), **named)
+def _report_unseen(
+    container: Container, coords: IndexArray, weights: FloatArray | None, unseen: Unseen
+) -> None:
+    """Raise or warn if a cell to fill has an index without observations, before the fit."""
+    if unseen is Unseen.MEAN:
+        return
+    labels, source = container.table.labels, container.table.source
+    counts = index_counts(tuple(coords.T), labels.shape, weights)
+    found = UnseenCells()
+    for part in _parts(container.n_missing, CELLS_AT_ONCE):
+        found.add(known_cells(container.missing(part), counts, labels.shape))
+
+    def describe(row: int, mode: int) -> str:
+        index = container.missing(slice(row, row + 1))[0, mode]
+        (label,) = labels.indices[mode][index : index + 1].tolist()
+        prefix = "" if source is None else f"{source.path}: "
+        return f"{prefix}no observation has the label {label!r} in mode {labels.modes[mode]!r}"
+
+    found.report(unseen, describe, stacklevel=4)
 
 
-def _seed(random_state: Any) -> int:
-    """Return a seed: the integer that is given, or one drawn from what is given."""
-    if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool):
-        return int(random_state)
-    if random_state is None:
-        random_state = np.random.default_rng()
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31))
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    raise SettingError(
-        f"random_state is {random_state!r}; expected an integer >= 0, a RandomState, a Generator "
-        "or None"
-    )
-
-
-def _predict(found: Fit, container: Container, unseen: str) -> FloatArray:
-    """Predict what is missing, a part at a time."""
+def _predict(found: Fit, container: Container, at_once: int = CELLS_AT_ONCE) -> FloatArray:
+    """Predict the missing cells, a part at a time."""
     predicted = np.empty(container.n_missing)
-    for start in range(0, predicted.size, CELLS_AT_ONCE):
-        part = slice(start, min(start + CELLS_AT_ONCE, predicted.size))
-        predicted[part] = found.predict(container.missing(part), unseen=unseen)
+    for part in _parts(predicted.size, at_once):
+        predicted[part] = found.predictor.predict(container.missing(part), unseen=Unseen.MEAN)
     return predicted
+
+
+def _parts(n_cells: int, at_once: int) -> Iterator[slice]:
+    for start in range(0, n_cells, at_once):
+        yield slice(start, min(start + at_once, n_cells))

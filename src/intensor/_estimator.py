@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
@@ -14,84 +14,36 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray
-from intensor._complete import fit_options
+from intensor.data.checks import check_coords
 from intensor.data.labels import Labels, number_labels
-from intensor.errors import CoordinateError, EmptyDataError, NegativeValueError, SettingError
+from intensor.errors import CoordinateError, NegativeValueError
 from intensor.fitting.fit import fit
-from intensor.model.predictor import UNSEEN
-from intensor.options.checks import check_coords
-from intensor.solver.checkpoint import EVERY
+from intensor.fitting.options import fit_options
+from intensor.options import declared
+from intensor.options.keywords import TransformPair
+from intensor.options.option import documented
 from intensor.solver.loop import Callback
 
 __all__ = ["TensorCompleter"]
 
 LARGEST_INDEX = 2**53
-"""Up to here every whole number has a float64 of its own."""
+"""Largest index; up to here float64 holds every integer exactly."""
+FITTED = [option.name for option in declared.FIT_OPTIONS if option is not declared.SEED]
+FITTED += [declared.RANDOM_STATE.name]
+"""Parameters of the estimator that are options of the fit."""
 
 
+@documented(declared.ESTIMATOR_OPTIONS)
 class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Complete a partially observed nonnegative tensor.
 
-    A row of ``X`` is a cell: one whole number per mode, counted from 0. The value of ``y`` beside
-    it was observed there. Cells may repeat; cells that are not listed are missing and can be
-    predicted. Labels become numbers with scikit-learn's ``OrdinalEncoder`` in a pipeline.
+    A row of ``X`` is a cell: one integer per mode, counted from 0. The entry of ``y`` is the value
+    that was observed there. Cells may repeat; cells that are not listed are missing and can be
+    predicted. To use labels, put scikit-learn's ``OrdinalEncoder`` before it in a pipeline.
 
     Parameters
     ----------
-    radius
-        Bound on the sum of the boxes' weights, which no prediction exceeds (in the fitted
-        scale); "auto" chooses it by validation.
-    transform
-        Scale to fit in: "none", "sqrt", "log1p", a pair (function, inverse), or "auto".
-    baseline
-        "none", "additive" to take main effects out first, or "auto".
-    remainder
-        What to add to the boxes: "none", "kriging" for what cells that are alike say of each
-        other, or "auto" for validation to say. Kriging needs a tensor that is small and not too
-        sparse, and does not touch the certificate, which is that of the boxes.
-    n_solutions
-        Models, from different seeds, to average.
-    validation
-        Share of the cells to hold out (0.1), or number of folds (5). "auto" holds out a tenth,
-        up to four times where that is few cells.
-    scoring
-        Validation error: "rmse", "mae", "mape", or "balanced", for which large and small values
-        both count: the geometric mean of the RMSE and the mean squared difference of roots.
-    n_radii
-        Longest path of radii that "auto" may try.
-    unseen
-        For indices without an observation in ``fit``: "error", or "mean" for the average over
-        the observed indices of that mode. Folds of a cross-validation often leave an index
-        without observation: use "mean" there.
-    shape
-        Lengths of the modes; by default as long as the largest index of ``fit`` asks for.
-    version
-        Of the solver: "fast" or 0 to 10.
-    tol, rtol
-        The gap to reach is ``max(tol, rtol * mean(y^2))``, in the fitted scale. With "auto" it
-        is chosen on held-out cells, from shares of their mean squared error, where enough were held
-        out, and ``1e-4 * mean(y^2)`` elsewhere.
-    max_iterations, time_limit
-        Limits of a solve, and of the whole fit in seconds; None for none.
-    random_state
-        Seed: an integer, a ``RandomState`` or generator to draw it from, or None for another
-        one each time.
-    threads
-        At most so many at a time; None for one per core.
-    exact
-        Exact oracle: "auto", "off", "enumeration", "branch" or the name of a solver.
-    device
-        Where to sum over cells: "cpu", "cuda" or "auto" (see ``solve``).
-    client
-        A ``distributed.Client``: folds, radii and scales of the validation are spread over its
-        workers, and the cells of the last fit too where there are a million or more.
-    callback
-        Called with a ``Progress`` after every iteration, whose ``stage`` says what is being solved;
-        returning False ends the fit with the best model so far.
-    checkpoint, checkpoint_every, resume
-        A file to write the fit to as it goes, after how many seconds, and whether to go on from
-        it if it is there (see ``solve``). A file is for one fit: searches over settings and
-        cross-validation need one for each.
+    {options}
 
     Attributes
     ----------
@@ -102,18 +54,18 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     radius_
         The radius that was used.
     objective_, bound_, gap_
-        Mean squared error in the fitted scale, what no model of this radius gets below, and the
-        difference.
+        Mean squared error in the fitted scale, the proven lower bound for models of this radius,
+        and their difference.
     status_
         Why the solver stopped; only ``Status.OPTIMAL`` proves a gap within the tolerance.
     path_
-        The radii that were tried and their errors; None when nothing was left to choose.
+        The radii that were tried and their errors; None if there was nothing to choose.
     shape_
         Lengths of the modes.
     n_iter_
         Iterations of the solver.
     n_features_in_, feature_names_in_
-        Number of modes, and their names when ``X`` had any.
+        Number of modes, and their names if ``X`` has any.
 
     Examples
     --------
@@ -132,30 +84,31 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        radius: float | str = "auto",
-        transform: str | tuple[Callable[..., Any], Callable[..., Any]] = "none",
-        baseline: str = "none",
-        remainder: str = "none",
-        n_solutions: int = 1,
-        validation: float | str = 0.1,
-        scoring: str = "rmse",
-        n_radii: int = 20,
-        unseen: str = "error",
-        shape: Iterable[int] | None = None,
-        version: int | str = "fast",
-        tol: float = 0.0,
-        rtol: float | str = "auto",
-        max_iterations: int | None = None,
-        time_limit: float | None = None,
-        random_state: Any = 0,
-        threads: int | None = None,
-        exact: str = "auto",
-        device: str = "cpu",
-        client: Any = None,
-        callback: Callback | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-        checkpoint_every: float = EVERY,
-        resume: bool = False,
+        radius: float | str = declared.RADIUS.default,
+        transform: str | TransformPair = declared.TRANSFORM.default,
+        baseline: str = declared.BASELINE.default,
+        remainder: str = declared.REMAINDER.default,
+        n_solutions: int = declared.N_SOLUTIONS.default,
+        validation: float | str = declared.VALIDATION.default,
+        scoring: str = declared.SCORING.default,
+        n_radii: int = declared.N_RADII.default,
+        unseen: str = declared.UNSEEN.default,
+        shape: Iterable[int] | None = declared.SHAPE.default,
+        version: int | str = declared.VERSION.default,
+        tol: float = declared.TOL.default,
+        rtol: float | str = declared.RTOL.default,
+        max_iterations: int | None = declared.MAX_ITERATIONS.default,
+        time_limit: float | None = declared.TIME_LIMIT.default,
+        random_state: Any = declared.RANDOM_STATE.default,
+        threads: int | None = declared.THREADS.default,
+        exact: str = declared.EXACT.default,
+        device: str = declared.DEVICE.default,
+        memory_limit: int | str | None = declared.MEMORY_LIMIT.default,
+        client: Any = declared.CLIENT.default,
+        callback: Callback | None = declared.CALLBACK.default,
+        checkpoint: str | PathLike[str] | None = declared.CHECKPOINT.default,
+        checkpoint_every: float = declared.CHECKPOINT_EVERY.default,
+        resume: bool = declared.RESUME.default,
     ) -> None:
         self.radius = radius
         self.transform = transform
@@ -176,6 +129,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.threads = threads
         self.exact = exact
         self.device = device
+        self.memory_limit = memory_limit
         self.client = client
         self.callback = callback
         self.checkpoint = checkpoint
@@ -184,9 +138,9 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def transform(self) -> Any:
-        """Not there to be read: scikit-learn takes what has a ``transform`` for a transformer.
+        """Hidden, because scikit-learn takes every object with a ``transform`` for a transformer.
 
-        The setting of that name is ``get_params()["transform"]``.
+        The option of that name is ``get_params()["transform"]``.
         """
         raise AttributeError(
             "TensorCompleter is no transformer; the setting is get_params()['transform']"
@@ -197,7 +151,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.__dict__["transform"] = option
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the settings by name."""
+        """Return the options by name."""
         return {name: self.__dict__[name] for name in self._get_param_names()}
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # noqa: N803
@@ -206,18 +160,17 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X
-            (n, p) whole numbers counted from 0, a row per observation: an array, or a table whose
-            columns scikit-learn then expects in ``predict``, too, by name and order.
+            (n, p) integers counted from 0, a row per observation: an array, or a table, whose
+            columns ``predict`` then expects by name and in this order.
         y
             (n,) values >= 0.
         sample_weight
             (n,) how much each observation counts; by default all the same.
         """
-        self._check_unseen()
-        words = self.get_params()
-        for word in ("unseen", "shape", "client", "callback"):
-            del words[word]
-        options = fit_options(words)
+        declared.UNSEEN.check(self.unseen)
+        declared.CALLBACK.check(self.callback)
+        given = self.get_params()
+        options = fit_options({name: given[name] for name in FITTED})
         checked, values = validate_data(self, X, y, y_numeric=True)
         if values.dtype.kind in "if" and values.min() < 0.0:
             row = int(np.argmin(values))
@@ -226,9 +179,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 "(clip or shift them)"
             )
         weights = None if sample_weight is None else np.asarray(sample_weight)
-        if weights is not None and not weights.any():
-            raise EmptyDataError("every sample weight is zero: there is no observation to fit")
-        cells = _whole(checked)
+        cells = _as_integers(checked)
         self.fit_ = fit(
             cells,
             values,
@@ -256,17 +207,18 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X
-            (n, p) whole numbers counted from 0.
+            (n, p) integers counted from 0.
         """
         check_is_fitted(self)
-        self._check_unseen()
+        unseen = declared.UNSEEN.check(self.unseen)
         checked = validate_data(self, X, reset=False)
-        return self.fit_.predict(_whole(checked), unseen=self.unseen)
+        return self.fit_.predict(_as_integers(checked), unseen=unseen)
 
     def _labels(self, cells: IndexArray, y: Any) -> Labels | None:
-        """Return the names of the columns, if ``X`` had any; indices are called by their numbers.
+        """Return labels with the names of the columns of ``X``, if it has any.
 
-        So ``fit_`` reads tables with these columns, like any fit that has labels.
+        The labels of the indices are their numbers. With them ``fit_`` reads tables that have these
+        columns.
         """
         if not hasattr(self, "feature_names_in_"):
             return None
@@ -276,17 +228,12 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         value = name if isinstance(name, str) and name not in modes else "value"
         return replace(number_labels(shape, value=value), modes=modes)
 
-    def _check_unseen(self) -> None:
-        if self.unseen not in UNSEEN:
-            raise SettingError(f"unseen is {self.unseen!r}; expected 'error' or 'mean'")
-
     def __sklearn_clone__(self) -> Self:
-        """Return one with the same settings, and the same client: there is no copy of it."""
-        words = self.get_params()
-        client = words.pop("client")
-        return type(self)(
-            **{name: clone(value, safe=False) for name, value in words.items()}, client=client
-        )
+        """Return an unfitted copy with the same options; a client is shared, not copied."""
+        given = self.get_params()
+        client = given.pop("client")
+        copies = {name: clone(value, safe=False) for name, value in given.items()}
+        return type(self)(**copies, client=client)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -297,21 +244,21 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _whole(array: AnyArray) -> IndexArray:
-    """Return coordinates as integers if that changes none of them, or say which it would."""
+def _as_integers(array: AnyArray) -> IndexArray:
+    """Return coordinates as integers, or raise if one of them is negative or no integer."""
     if array.dtype.kind != "b" and array.min() < 0:
-        row, mode = (int(place) for place in np.argwhere(array < 0)[0])
+        row, mode = np.argwhere(array < 0)[0].tolist()
         raise CoordinateError(
             f"Negative values in data passed as X: X[{row}, {mode}] is {array[row, mode]}; "
             "expected indices counted from 0"
         )
     if array.dtype.kind in "bi":
         return array.astype(np.int64, copy=False)
-    whole = (array == np.rint(array)) & (np.abs(array) <= LARGEST_INDEX)
-    if not whole.all():
-        row, mode = (int(place) for place in np.argwhere(~whole)[0])
+    exact = (array == np.rint(array)) & (np.abs(array) <= LARGEST_INDEX)
+    if not exact.all():
+        row, mode = np.argwhere(~exact)[0].tolist()
         raise CoordinateError(
-            f"X[{row}, {mode}] is {array[row, mode]}; expected whole numbers from 0 to 2^53, one "
+            f"X[{row}, {mode}] is {array[row, mode]}; expected integers from 0 to 2^53, one "
             "per mode (turn labels into numbers first, e.g. with OrdinalEncoder in a pipeline)"
         )
     return array.astype(np.int64)

@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor._arrays import AnyArray, FlagArray, FloatArray
+from intensor.data.checks import check_dense
 from intensor.data.observations import Observations, observe
 from intensor.errors import SolverFailedError
 from intensor.model.model import Model, build_model
-from intensor.options.checks import check_at_least, check_dense, check_positive
+from intensor.options.ranges import check_at_least, check_positive
 from intensor.oracles.alternating import AlternatingOracle
-from intensor.oracles.cascade import FreeBoundOracle, find_exact
+from intensor.oracles.cascade import ExactChoice, FreeBoundOracle, find_exact
 from intensor.oracles.contraction import PerIndexRemembered
 from intensor.oracles.mip.base import import_solver
 from intensor.oracles.mip.oracle import MipOracle
@@ -32,10 +33,12 @@ from intensor.runtime.memory import require_memory
 __all__ = ["GaugeNorm", "gauge_norm"]
 
 EPS = float(np.finfo(np.float64).eps)
-STARTS = 60
+STARTS_PER_ROUND = 60
 """Heuristic descents per round; each may give a column."""
-FLIPS = (0.1, 0.25, 0.5)
-"""Fractions of a known vertex's flags that are flipped to make a start."""
+FLIPPED_SHARES = (0.1, 0.25, 0.5)
+"""Shares of a known vertex's flags that are flipped to make a start."""
+ROUNDS_PER_EXACT_CALL = 10
+"""An exact search that is cheap is asked every time this number of rounds has passed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -49,7 +52,7 @@ class GaugeNorm:
     model
         A sum of boxes equal to the tensor whose weights sum to ``upper``.
     rounds
-        Linear programs solved.
+        Number of linear programs solved.
     """
 
     lower: float
@@ -90,7 +93,7 @@ def gauge_norm(
     time_limit
         Seconds after which the bounds found so far are returned.
     seed
-        Of the heuristic that proposes boxes.
+        Seed of the heuristic that proposes boxes.
 
     Examples
     --------
@@ -101,6 +104,7 @@ def gauge_norm(
     numbers, shape = check_dense(tensor)
     rtol = check_at_least("rtol", rtol, 0.0)
     seed = check_at_least("seed", seed, 0, integer=True)
+    choice = find_exact(exact)
     budget = Budget(None if time_limit is None else check_positive("time_limit", time_limit))
     largest = float(numbers.max())
     if largest == 0.0:
@@ -118,7 +122,7 @@ def gauge_norm(
     coords = np.stack(np.unravel_index(np.arange(numbers.size), shape), axis=1)
     cells = observe(coords, numbers / largest, shape=shape)
     with listen_for_interrupt(budget):
-        return _Columns(cells, seed).generate(largest, exact, rtol, budget)
+        return _Columns(cells, seed).generate(largest, choice, rtol, budget)
 
 
 class _Columns:
@@ -134,21 +138,23 @@ class _Columns:
         self._rng = np.random.default_rng(seed)
         self._flags = list(self._single_cells())
         self._known = set(map(_key, self._flags))
-        self._master = _Master(self._target)
+        self._program = _LinearProgram(self._target)
 
-    def generate(self, scale: float, choice: str, rtol: float, budget: Budget) -> GaugeNorm:
+    def generate(self, scale: float, choice: ExactChoice, rtol: float, budget: Budget) -> GaugeNorm:
         """Add columns until no vertex prices out, keeping the best bounds."""
-        exact = find_exact(choice).oracle(self._cells)
+        exact = choice.oracle(self._cells)
         lower, rounds = 1.0, 0
         while True:
             rounds += 1
-            weights, dual = self._master.solve()
-            upper, exact_weights = self._master.repair(weights)
+            weights, dual = self._program.solve()
+            upper, exact_weights = self._program.repair(weights)
             if upper - lower <= rtol * upper or budget.spent:
                 break
             costs = self._costs(dual)
             found = self._propose(costs, budget)
-            cheap = rounds % 10 == 0 and not isinstance(exact, MipOracle | FreeBoundOracle)
+            cheap = rounds % ROUNDS_PER_EXACT_CALL == 0 and not isinstance(
+                exact, MipOracle | FreeBoundOracle
+            )
             if (cheap or not found) and not budget.spent:
                 answer = exact.minimise(costs, budget=budget)
                 # No vertex holds more than -bound of the dual, so dual / -bound is feasible.
@@ -161,16 +167,22 @@ class _Columns:
                 break
             for flags in found:
                 self._append(flags)
-        used = np.flatnonzero(exact_weights).tolist()
-        flags = np.array([self._flags[column] for column in used], dtype=np.uint8)
-        model = build_model(
-            flags.reshape(len(used), sum(self._cells.shape)),
-            scale * exact_weights[used],
-            shape=self._cells.shape,
-            radius=scale * upper,
-        )
         return GaugeNorm(
-            lower=float(scale * lower), upper=float(scale * upper), model=model, rounds=rounds
+            lower=float(scale * lower),
+            upper=float(scale * upper),
+            model=self._model(exact_weights, scale=scale, radius=scale * upper),
+            rounds=rounds,
+        )
+
+    def _model(self, weights: FloatArray, *, scale: float, radius: float) -> Model:
+        """Return the columns with weight as a model in the units of the tensor."""
+        used = np.flatnonzero(weights).tolist()
+        flags = np.array([self._flags[column] for column in used], dtype=np.uint8)
+        return build_model(
+            flags.reshape(len(used), sum(self._cells.shape)),
+            scale * weights[used],
+            shape=self._cells.shape,
+            radius=radius,
         )
 
     def _single_cells(self) -> FlagArray:
@@ -193,12 +205,12 @@ class _Columns:
     def _propose(self, costs: FloatArray, budget: Budget) -> list[FlagArray]:
         """Return new vertices that price out, found by the heuristic from many starts."""
         found = []
-        for _ in range(STARTS):
+        for _ in range(STARTS_PER_ROUND):
             if budget.spent:
                 break
             # A box must avoid the zeros, so starts around one cell do better than random ones.
             start = self._flags[int(self._rng.integers(len(self._flags)))].copy()
-            start[self._rng.random(start.size) < self._rng.choice(FLIPS)] ^= 1
+            start[self._rng.random(start.size) < self._rng.choice(FLIPPED_SHARES)] ^= 1
             answer = self._heuristic.descend(start, costs)
             if answer.value < -1.0 - 1e-9:
                 found.append(answer.flags)
@@ -212,10 +224,10 @@ class _Columns:
         inside = membership(flags, self._cells.coords, self._cells.shape)[self._support]
         self._known.add(_key(flags))
         self._flags.append(flags)
-        self._master.append(np.flatnonzero(inside))
+        self._program.append(np.flatnonzero(inside))
 
 
-class _Master:
+class _LinearProgram:
     """The linear program over the columns so far, kept warm in HiGHS.
 
     Its first columns are the single cells, so it is feasible from the start.
@@ -237,9 +249,9 @@ class _Master:
     def append(self, cells: AnyArray) -> None:
         """Add a vertex, given which nonzero cells it holds."""
         self._columns.append(cells)
-        places = cells.astype(np.int32)
+        rows = cells.astype(np.int32)
         infinity = self._highspy.kHighsInf
-        self._solver.addCol(1.0, 0.0, infinity, places.size, places, np.ones(places.size))
+        self._solver.addCol(1.0, 0.0, infinity, rows.size, rows, np.ones(rows.size))
 
     def solve(self) -> tuple[FloatArray, FloatArray]:
         """Return the weights of the columns and the duals of the cells."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from intensor._arrays import FloatArray, IndexArray, Shape
+from intensor.data.checks import check_shape
 from intensor.model.model import Model, build_model
-from intensor.options.checks import check_at_least, check_shape
+from intensor.options.ranges import check_at_least
 from intensor.problem.vertex import pack_vertices
 
 __all__ = ["Planted", "planted"]

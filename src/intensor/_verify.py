@@ -16,18 +16,18 @@ from numpy.typing import ArrayLike
 
 from intensor._arrays import FloatArray, IndexArray
 from intensor.certificate.proofs import (
-    SLACK,
+    RELATIVE_ROUNDING,
     Check,
-    Ruler,
+    Precision,
     as_number,
     check_bound,
     feasibility,
     readable,
 )
 from intensor.certificate.recount import Point, group
+from intensor.data.checks import check_coords, check_values, check_weights
 from intensor.errors import SettingError, ShapeError
 from intensor.model.model import Model
-from intensor.options.checks import check_coords, check_values, check_weights
 from intensor.solver.result import Result, Status
 
 __all__ = ["Check", "Verification", "verify"]
@@ -35,16 +35,16 @@ __all__ = ["Check", "Verification", "verify"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """What a check from scratch found.
+    """The outcome of a check from scratch.
 
     Attributes
     ----------
     objective
         Mean squared error, recomputed.
     bound
-        What could be proven here: recomputed where affordable, else the within-cell constant.
+        The bound that was proven here: recomputed where affordable, else the within-cell constant.
     checks
-        Everything that was looked at, in order.
+        All checks, in order.
     """
 
     objective: float
@@ -68,7 +68,7 @@ class Verification:
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """The messages of what failed."""
+        """The messages of the checks that failed."""
         return tuple(
             check.message for check in self.checks if check.passed is not None and not check.passed
         )
@@ -98,7 +98,7 @@ def verify(
     sample_weight
         Their weights, if they were given to ``solve``.
     effort
-        How many additions the check of the bound may take; beyond that it stays open.
+        Most additions that the check of the bound may take; beyond that it stays open.
 
     Examples
     --------
@@ -131,12 +131,12 @@ def verify(
             bound=as_number(result.bound),
             tolerance=as_number(result.tolerance),
         )
-        ruler = Ruler(data, point)
-        checks.append(_check_objective(result.objective, objective, ruler))
+        precision = Precision(data, point)
+        checks.append(_check_objective(result.objective, objective, precision))
         ceiling = objective if feasible else math.inf
-        bound, check = check_bound(result, data, ruler, ceiling=ceiling, effort=allowed)
+        bound, check = check_bound(result, data, precision, ceiling=ceiling, effort=allowed)
         checks.append(check)
-        checks.append(_check_status(result, objective, ruler, proven=check.passed))
+        checks.append(_check_status(result, objective, precision, proven=check.passed))
     return Verification(objective=objective, bound=bound, checks=tuple(checks))
 
 
@@ -173,9 +173,9 @@ def _check_observations(
     return cells[kept], observed[kept], weights[kept]
 
 
-def _check_objective(claimed: float, found: float, ruler: Ruler) -> Check:
+def _check_objective(claimed: float, found: float, precision: Precision) -> Check:
     larger = max(abs(claimed), abs(found))
-    same = abs(claimed - found) <= SLACK * larger + ruler.rounding(larger)
+    same = abs(claimed - found) <= RELATIVE_ROUNDING * larger + precision.rounding(larger)
     return Check(
         name="objective",
         passed=bool(same and larger < math.inf),
@@ -183,7 +183,9 @@ def _check_objective(claimed: float, found: float, ruler: Ruler) -> Check:
     )
 
 
-def _check_status(result: Result, objective: float, ruler: Ruler, *, proven: bool | None) -> Check:
+def _check_status(
+    result: Result, objective: float, precision: Precision, *, proven: bool | None
+) -> Check:
     """Check that OPTIMAL is said of a proven gap within the tolerance."""
     gap, tolerance = objective - result.bound, result.tolerance
     message = f"status {result.status}, gap {gap:.6g}, tolerance {tolerance:g}"
@@ -196,9 +198,9 @@ def _check_status(result: Result, objective: float, ruler: Ruler, *, proven: boo
         passed = True
     elif not tolerance < math.inf:
         passed, message = False, f"{message}; every model is within an infinite tolerance"
-    elif not gap <= tolerance * (1.0 + SLACK) + ruler.rounding(objective):
+    elif not gap <= tolerance * (1.0 + RELATIVE_ROUNDING) + precision.rounding(objective):
         passed = False
-    elif tolerance >= ruler.values > 0.0 and gap >= ruler.values - ruler.within:
+    elif tolerance >= precision.values > 0.0 and gap >= precision.values - precision.within:
         passed, message = None, f"{message}; that is true of a model without boxes too"
     elif proven is None:
         passed, message = None, f"{message}; the bound was not rechecked"

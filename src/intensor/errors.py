@@ -32,6 +32,7 @@
     ├── ModeWarning                      a column that nobody named as a mode can hardly be one
     ├── RadiusWarning                    values above the radius cannot be reached
     ├── RemainderWarning                 a time limit left no time for kriging
+    ├── UnseenIndexWarning               a prediction for an index without observations
     └── NothingToFillWarning             complete was called on data without a missing cell
 
 Each message says what was got, what was expected and what to do. Reaching a limit (time,
@@ -70,6 +71,7 @@ __all__ = [
     "SolverUnavailableError",
     "UnknownVersionError",
     "UnseenIndexError",
+    "UnseenIndexWarning",
     "ValuesError",
     "WorkerLostError",
 ]
@@ -193,6 +195,10 @@ class RadiusWarning(IntensorWarning):
 
 class RemainderWarning(IntensorWarning):
     """A time limit left no time for kriging: the model predicts without a remainder."""
+
+
+class UnseenIndexWarning(IntensorWarning):
+    """A prediction for an index without observations is an average over its mode."""
 
 
 class NothingToFillWarning(IntensorWarning):

@@ -1,3 +1,5 @@
+"""The command line as one: its help, its page, its version."""
+
 import re
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import typer
 import intensor
 from intensor.cli import main
 from intensor.cli.app import app
+from intensor.options import declared
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 COMMANDS = ["fit", "predict", "complete", "verify", "info", "report", "demo"]
@@ -20,8 +23,8 @@ def test_version(capsys):
 def test_help_names_commands_and_exit_codes(capsys):
     assert main(["--help"]) == 0
     printed = capsys.readouterr().out
-    for word in (*COMMANDS, "Exit codes", "130"):
-        assert word in printed
+    for text in (*COMMANDS, "Exit codes", "130"):
+        assert text in printed
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -29,17 +32,30 @@ def test_every_command_explains_itself(command, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     assert main([command, "--help"]) == 0
     printed = capsys.readouterr().out
-    for word in ("--quiet", "--json", "--debug"):
-        assert word in printed
+    for text in ("--quiet", "--json", "--debug"):
+        assert text in printed
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_page_lists_every_option(command):
-    text = PAGE.read_text()
-    assert f"## `intensor {command}" in text
-    known = set(re.findall(r"--[a-z][a-z0-9-]*", text))
+    page = PAGE.read_text()
+    assert f"## `intensor {command}" in page
+    known = set(re.findall(r"--[a-z][a-z0-9-]*", page))
     options = typer.main.get_command(app).commands[command].params
     for option in options:
         for name in (*option.opts, *option.secondary_opts):
             if name.startswith("--"):
                 assert name in known, f"docs/cli.md does not mention {name}"
+
+
+def test_the_page_shows_the_declared_defaults():
+    section = PAGE.read_text().split("## `intensor fit")[1].split("## `intensor")[0]
+    rows = dict(re.findall(r"^\| `(--[a-z-]+)` \| ([^|]*?) ?\|", section, flags=re.MULTILINE))
+    for option in declared.FIT_OPTIONS:
+        shown = rows[f"--{option.name.replace('_', '-')}"].strip("`")
+        if option.default is None or option.default is False:
+            assert shown == (option.command.shown_default or ""), option.name
+        elif isinstance(option.default, str):
+            assert shown == option.default
+        else:
+            assert float(shown) == option.default

@@ -33,18 +33,18 @@ def output(tmp_path):
 
 @pytest.mark.parametrize("name", BAD_TABLES)
 def test_bad_tables(tmp_path, output, refused, name):
-    text, words = BAD_TABLES[name]
+    text, parts = BAD_TABLES[name]
     path = tmp_path / "data.csv"
     path.write_text(text)
     message = refused("fit", path, "--value", "rating", "-o", output, "--radius", 5, "-q")
-    for word in (*words, "data.csv"):
-        assert word in message
+    for part in (*parts, "data.csv"):
+        assert part in message
 
 
 @pytest.mark.parametrize("option", ["--value", "--mode", "--weight"])
 def test_wrong_columns(table, output, refused, option):
-    words = {"--value": "rating", option: "ratig" if option == "--value" else "usr"}
-    message = refused("fit", table, *sum(words.items(), ()), "-o", output)
+    columns = {"--value": "rating", option: "ratig" if option == "--value" else "usr"}
+    message = refused("fit", table, *sum(columns.items(), ()), "-o", output)
     assert f"did you mean {'rating' if option == '--value' else 'user'!r}" in message
 
 
@@ -65,6 +65,7 @@ BAD_OPTIONS = {
     "--time-limit": ["-1"],
     "--max-iterations": ["-1"],
     "--threads": ["0"],
+    "--memory-limit": ["much", "0"],
     "--seed": ["-1"],
     "--transform": ["cube"],
     "--baseline": ["mean"],
@@ -76,16 +77,17 @@ BAD_OPTIONS = {
 
 
 @pytest.mark.parametrize(
-    ("option", "word"), [(option, word) for option in BAD_OPTIONS for word in BAD_OPTIONS[option]]
+    ("option", "value"),
+    [(option, value) for option, values in BAD_OPTIONS.items() for value in values],
 )
-def test_bad_options(table, output, refused, option, word):
-    message = refused("fit", table, "--value", "rating", "-o", output, option, word)
+def test_bad_options(table, output, refused, option, value):
+    message = refused("fit", table, "--value", "rating", "-o", output, option, value)
     assert option.strip("-").replace("-", "_") in message.replace("-", "_")
 
 
 def test_additive_needs_fast(table, output, refused):
-    words = ["--baseline", "additive", "--version", "3"]
-    assert "fast" in refused("fit", table, "--value", "rating", "-o", output, *words)
+    arguments = ["--baseline", "additive", "--version", "3"]
+    assert "fast" in refused("fit", table, "--value", "rating", "-o", output, *arguments)
 
 
 def test_bad_usage(refused):
@@ -97,7 +99,7 @@ def test_bad_usage(refused):
 
 
 @pytest.mark.parametrize(
-    ("command", "name", "word"),
+    ("command", "name", "message"),
     [
         ("fit", "missing/model.npz", "no folder"),
         ("fit", "model.pkl", ".npz"),
@@ -107,25 +109,25 @@ def test_bad_usage(refused):
         ("complete", "ratings.csv", "input"),
     ],
 )
-def test_bad_outputs_are_refused_before_the_data_is_read(table, refused, command, name, word):
+def test_bad_outputs_are_refused_before_the_data_is_read(table, refused, command, name, message):
     wrong = table.parent / name
     if name != "ratings.csv":
         table.unlink()
-    assert word in refused(command, table, "--value", "rating", "-o", wrong)
+    assert message in refused(command, table, "--value", "rating", "-o", wrong)
 
 
 @pytest.mark.parametrize("command", ["fit", "report"])
 def test_outputs_that_only_look_writable(command, model, table, tmp_path, refused):
-    """Places that cannot be written to are refused before the fit, not after it."""
+    """Files that cannot be written are refused before the fit, not after it."""
     suffix = {"fit": ".npz", "report": ".html"}[command]
-    words = {"fit": ["fit", table, "--value", "rating"], "report": ["report", model, table]}
+    commands = {"fit": ["fit", table, "--value", "rating"], "report": ["report", model, table]}
     cases = {"dangling": tmp_path / "gone" / "x", "device": "/dev/null", "folder": tmp_path}
     for name, target in cases.items():
         link = tmp_path / f"{name}{suffix}"
         link.symlink_to(target)
-        assert f"{link}: cannot be written, since " in refused(*words[command], "-o", link)
+        assert f"{link}: cannot be written, since " in refused(*commands[command], "-o", link)
     long = tmp_path / f"{'n' * 300}{suffix}"
-    assert "File name too long" in refused(*words[command], "-o", long)
+    assert "File name too long" in refused(*commands[command], "-o", long)
 
 
 def test_pipes_and_devices_are_no_data(tmp_path, output, refused):
@@ -153,8 +155,8 @@ def test_files_that_are_not_there(tmp_path, table, model, output, refused):
     assert "no such file" in refused("fit", missing, "-o", output)
     assert "folder" in refused("fit", tmp_path, "--format", "csv", "-o", output)
     for command in ("info", "verify", "predict"):
-        words = [] if command == "info" else [table]
-        assert "missing.npz" in refused(command, tmp_path / "missing.npz", *words)
+        data = [] if command == "info" else [table]
+        assert "missing.npz" in refused(command, tmp_path / "missing.npz", *data)
     assert "missing.csv" in refused("verify", model, missing)
     assert "missing.csv" in refused("predict", model, missing)
 
@@ -166,7 +168,7 @@ def test_files_that_may_not_be_read(table, output, refused):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "parts"),
     [
         ("1 1 2.0\n1 2\n", ["line 2"]),
         ("1 1 2.0\n1 2 3 4.0\n", ["line 2"]),
@@ -174,18 +176,18 @@ def test_files_that_may_not_be_read(table, output, refused):
         ("# nothing\n", []),
     ],
 )
-def test_bad_tns(tmp_path, output, refused, text, words):
+def test_bad_tns(tmp_path, output, refused, text, parts):
     path = tmp_path / "data.tns"
     path.write_text(text)
     message = refused("fit", path, "-o", output)
-    assert all(word in message for word in words)
+    assert all(part in message for part in parts)
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".parquet", ".mat"])
 def test_truncated_data(tmp_path, output, refused, suffix):
     path = tmp_path / f"data{suffix}"
-    np.savez(tmp_path / "whole.npz", coords=np.eye(40, dtype=int), values=np.ones(40))
-    path.write_bytes((tmp_path / "whole.npz").read_bytes()[:300])
+    np.savez(tmp_path / "complete.npz", coords=np.eye(40, dtype=int), values=np.ones(40))
+    path.write_bytes((tmp_path / "complete.npz").read_bytes()[:300])
     assert f"data{suffix}" in refused("fit", path, "-o", output)
 
 

@@ -101,12 +101,18 @@ def test_nothing_to_fill(tmp_path, refused):
 
 
 @pytest.mark.parametrize("cells", ["missing", "all"])
-def test_labels_without_a_value(tmp_path, refused, cells):
+def test_labels_without_a_value(tmp_path, refused, cells, capsys):
     path, output = tmp_path / "data.csv", tmp_path / "full.csv"
     path.write_text("a,b,value\np,x,2\nq,y,1\nr,x,\n")
     words = ["--radius", "6", "-q", "--cells", cells]
-    assert "a 'r'" in refused("complete", path, "-o", output, "--unseen", "error", *words)
+    message = refused("complete", path, "-o", output, "--unseen", "error", *words)
+    assert "data.csv: no observation has the label 'r' in mode 'a'" in message
     assert main(["complete", str(path), "-o", str(output), *words]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("warning: ")
+    assert said.count("no observation has the label 'r' in mode 'a'") == 1
+    assert main(["complete", str(path), "-o", str(output), *words, "--unseen", "mean"]) == 0
+    assert capsys.readouterr().err == ""
     assert all(row["value"] is not None for row in csv.read_csv(output).to_pylist())
 
 

@@ -1,23 +1,27 @@
+"""``intensor fit``: from a file to a model, with every option on the way."""
+
 import json
 
 import numpy as np
 import pytest
 
+import intensor
 from intensor.cli import main
 from intensor.fitting.model_file import load
+from intensor.storage.codec import read_tree
 
 
 def test_a_file_becomes_a_model(table, tmp_path, capsys):
     model = tmp_path / "model.npz"
     assert main(["fit", str(table), "--value", "rating", "-o", str(model)]) == 0
     printed = capsys.readouterr()
-    for word in (
+    for text in (
         "7 observations of rating",
         "user (3) x item (2) x week (2)",
         "OPTIMAL",
         "written",
     ):
-        assert word in printed.out
+        assert text in printed.out
     assert "objective" in printed.err
     assert "gap" in printed.err
     fit = load(model)
@@ -28,8 +32,17 @@ def test_a_file_becomes_a_model(table, tmp_path, capsys):
 
 def test_json_has_all_figures(table, tmp_path, capsys):
     model = tmp_path / "model.npz"
-    words = ["--radius", "auto", "--transform", "auto", "--n-solutions", "2", "--json", "--quiet"]
-    assert main(["fit", str(table), "--value", "rating", "-o", str(model), *words]) == 0
+    arguments = [
+        "--radius",
+        "auto",
+        "--transform",
+        "auto",
+        "--n-solutions",
+        "2",
+        "--json",
+        "--quiet",
+    ]
+    assert main(["fit", str(table), "--value", "rating", "-o", str(model), *arguments]) == 0
     printed = capsys.readouterr()
     assert printed.err == ""
     figures = json.loads(printed.out, parse_constant=pytest.fail)
@@ -52,8 +65,8 @@ def test_json_has_all_figures(table, tmp_path, capsys):
 
 def test_rmse_is_in_the_units_of_the_data(table, tmp_path, capsys):
     model = tmp_path / "model.npz"
-    words = ["--transform", "sqrt", "--radius", "1.8", "--json", "-q"]
-    assert main(["fit", str(table), "--value", "rating", "-o", str(model), *words]) == 0
+    arguments = ["--transform", "sqrt", "--radius", "1.8", "--json", "-q"]
+    assert main(["fit", str(table), "--value", "rating", "-o", str(model), *arguments]) == 0
     figures = json.loads(capsys.readouterr().out)
     fit = load(model)
     coords = np.array([[0, 0, 0], [0, 1, 0], [1, 0, 0], [2, 0, 1], [2, 1, 0], [0, 0, 1], [1, 0, 1]])
@@ -64,9 +77,9 @@ def test_rmse_is_in_the_units_of_the_data(table, tmp_path, capsys):
 
 
 def test_quiet_says_nothing(table, tmp_path, capsys):
-    words = ["--radius", "6", "--quiet"]
+    arguments = ["--radius", "6", "--quiet"]
     output = str(tmp_path / "m.npz")
-    assert main(["fit", str(table), "--value", "rating", "-o", output, *words]) == 0
+    assert main(["fit", str(table), "--value", "rating", "-o", output, *arguments]) == 0
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err == ""
@@ -74,9 +87,9 @@ def test_quiet_says_nothing(table, tmp_path, capsys):
 
 def test_options_reach_the_fit(table, tmp_path):
     model = tmp_path / "model.npz"
-    words = ["--mode", "item", "--mode", "user", "--radius", "7.5", "--version", "8", "-q"]
-    words += ["--tol", "0.5", "--rtol", "0"]
-    assert main(["fit", str(table), "--value", "rating", "-o", str(model), *words]) == 0
+    arguments = ["--mode", "item", "--mode", "user", "--radius", "7.5", "--version", "8", "-q"]
+    arguments += ["--tol", "0.5", "--rtol", "0"]
+    assert main(["fit", str(table), "--value", "rating", "-o", str(model), *arguments]) == 0
     fit = load(model)
     assert fit.labels.modes == ("item", "user")
     assert fit.radius == 7.5
@@ -88,8 +101,8 @@ def test_weights_count(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("a,b,value,w\n0,0,1,3\n0,0,5,1\n1,1,2,1\n")
     model = tmp_path / "model.npz"
-    words = ["--weight", "w", "--radius", "10", "-q", "-o", str(model)]
-    assert main(["fit", str(path), *words]) == 0
+    arguments = ["--weight", "w", "--radius", "10", "-q", "-o", str(model)]
+    assert main(["fit", str(path), *arguments]) == 0
     fit = load(model)
     assert fit.labels.modes == ("a", "b")
     assert fit.predict(np.array([[0, 0]]))[0] == pytest.approx(2.0, abs=0.1)
@@ -98,9 +111,9 @@ def test_weights_count(tmp_path):
 def test_one_based_files(tmp_path):
     path = tmp_path / "data.tns"
     path.write_text("1 1 2.0\n2 2 3.0\n1 2 1.0\n")
-    for word, shape in (("--one-based", (2, 2)), ("--zero-based", (3, 3))):
+    for base, shape in (("--one-based", (2, 2)), ("--zero-based", (3, 3))):
         model = tmp_path / "model.npz"
-        assert main(["fit", str(path), word, "--radius", "4", "-q", "-o", str(model)]) == 0
+        assert main(["fit", str(path), base, "--radius", "4", "-q", "-o", str(model)]) == 0
         assert load(model).shape == shape
 
 
@@ -108,28 +121,37 @@ def test_the_format_can_be_named(tmp_path, table):
     path = tmp_path / "ratings.data"
     path.write_text(table.read_text())
     model = tmp_path / "model.npz"
-    words = ["--value", "rating", "--radius", "6", "-q", "-o", str(model)]
-    assert main(["fit", str(path), *words]) == 2
-    assert main(["fit", str(path), "--format", "csv", *words]) == 0
+    arguments = ["--value", "rating", "--radius", "6", "-q", "-o", str(model)]
+    assert main(["fit", str(path), *arguments]) == 2
+    assert main(["fit", str(path), "--format", "csv", *arguments]) == 0
 
 
 def test_a_model_without_boxes_is_announced(table, tmp_path, capsys):
-    words = ["--radius", "6", "--max-iterations", "0", "-q", "-o", str(tmp_path / "m.npz")]
-    assert main(["fit", str(table), "--value", "rating", *words]) == 0
+    arguments = ["--radius", "6", "--max-iterations", "0", "-q", "-o", str(tmp_path / "m.npz")]
+    assert main(["fit", str(table), "--value", "rating", *arguments]) == 0
     assert "warning: the run ended (ITERATION_LIMIT) before" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("word", ["kriging", "auto"])
-def test_a_kriged_remainder_from_fit_to_predict(table, tmp_path, capsys, word):
+@pytest.mark.parametrize("remainder", ["kriging", "auto"])
+def test_a_kriged_remainder_from_fit_to_predict(table, tmp_path, capsys, remainder):
     model, cells = tmp_path / "model.npz", tmp_path / "cells.csv"
     cells.write_text("user,item,week\nbob,y,2\ncat,x,1\n")
-    words = ["--remainder", word, "--scoring", "balanced", "--n-radii", "2", "--json", "-q"]
-    assert main(["fit", str(table), "--value", "rating", "-o", str(model), *words]) == 0
+    arguments = [
+        "--remainder",
+        remainder,
+        "--scoring",
+        "balanced",
+        "--n-radii",
+        "2",
+        "--json",
+        "-q",
+    ]
+    assert main(["fit", str(table), "--value", "rating", "-o", str(model), *arguments]) == 0
     figures = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     fit = load(model)
     kriged = fit.predictor.remainder is not None
     assert figures["remainder"] == ("kriging" if kriged else "none") == fit.path.remainder
-    assert kriged or word == "auto"
+    assert kriged or remainder == "auto"
     assert figures["validation"]["metric"] == "balanced"
     (path,) = figures["validation"]["paths"]
     assert path["kriged"] == fit.path.kriged.tolist()
@@ -148,8 +170,8 @@ def test_a_kriged_remainder_from_fit_to_predict(table, tmp_path, capsys, word):
 
 
 def test_a_remainder_by_another_name_is_refused(table, tmp_path, refused):
-    words = ["--value", "rating", "-o", tmp_path / "model.npz", "--remainder", "krige"]
-    assert "krige" in refused("fit", table, *words)
+    arguments = ["--value", "rating", "-o", tmp_path / "model.npz", "--remainder", "krige"]
+    assert "krige" in refused("fit", table, *arguments)
 
 
 def test_the_summary_compares_with_the_mean(tmp_path, capsys):
@@ -171,3 +193,46 @@ def test_a_fit_that_is_worse_than_the_mean_says_so(tmp_path, capsys):
     path.write_text("\n".join(["row,item,value", *rows]))
     assert main(["fit", str(path), "-o", str(tmp_path / "model.npz")]) == 0
     assert "so the fit is no better" in capsys.readouterr().out
+
+
+@pytest.fixture
+def checkpointed(tmp_path):
+    """Return the arguments of a command on a file, without its name."""
+    table = intensor.planted((5, 5, 5), 80, noise=0.1)
+    lines = ["a,b,c,value"]
+    for (a, b, c), value in zip(table.coords.tolist(), table.values.tolist(), strict=True):
+        lines.append(f"{a},{b},{c},{value!r}")
+    (tmp_path / "data.csv").write_text("\n".join(lines))
+    return [str(tmp_path / "data.csv"), "-o", str(tmp_path / "out.npz"), "--quiet"]
+
+
+@pytest.mark.parametrize("command", ["fit", "complete"])
+def test_a_command_is_resumed(checkpointed, tmp_path, capsys, command):
+    run = ["--checkpoint", str(tmp_path / "run.npz"), "--checkpoint-every", "0", "--json"]
+    assert main([command, *checkpointed, *run, "--max-iterations", "5"]) == 0
+    cut = json.loads(capsys.readouterr().out)
+    assert cut["status"] == "ITERATION_LIMIT"
+    assert main([command, *checkpointed, *run, "--resume"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert main([command, *checkpointed, "--json"]) == 0
+    full = json.loads(capsys.readouterr().out)
+    for name in ("status", "objective", "bound", "radius", "boxes", "iterations"):
+        assert found[name] == full[name]
+    kept = read_tree(tmp_path / "run.npz", "intensor checkpoint")
+    assert "result" in kept.tree["content"]["entries"]["fit, 0"]
+
+
+def test_bad_checkpoints_are_refused_before_the_data_is_read(checkpointed, tmp_path, refused):
+    gone = ["fit", str(tmp_path / "not-there.csv"), *checkpointed[1:]]
+    run = ["--checkpoint", str(tmp_path / "run.npz")]
+    (tmp_path / "run.npz").write_bytes(b"something")
+    assert "is there already; go on from it" in refused(*gone, *run)
+    assert "cannot be read as a checkpoint" in refused(*gone, *run, "--resume")
+    assert (tmp_path / "run.npz").read_bytes() == b"something"
+    nowhere = ["--checkpoint", str(tmp_path / "nowhere" / "run.npz")]
+    assert "there is no folder" in refused(*gone, *nowhere)
+    assert "resume needs the file" in refused(*gone, "--resume")
+    assert "checkpoint_every" in refused(*gone, *nowhere, "--checkpoint-every", "-1")
+    for other in (checkpointed[2], gone[1]):
+        line = refused(*gone, "--checkpoint", other)
+        assert "is another file of this command too" in line

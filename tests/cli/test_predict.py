@@ -61,14 +61,27 @@ def test_unseen_labels(model, tmp_path, refused, capsys):
     cells = tmp_path / "cells.csv"
     cells.write_text("user,item,week\nann,x,1\ndan,x,1\n")
     output = tmp_path / "out.csv"
-    message = refused("predict", model, cells, "-o", output)
-    for word in ("cells.csv, row 2", "user 'dan'", "1 of 2 rows", "--unseen mean"):
+    message = refused("predict", model, cells, "-o", output, "--unseen", "error")
+    for word in (
+        "cells.csv, row 2",
+        "label 'dan' in column 'user'",
+        "1 of 2 cells",
+        "--unseen mean",
+    ):
         assert word in message
     words = ["--unseen", "mean", "-o", str(output)]
     assert main(["predict", str(model), str(cells), *words]) == 0
-    assert "1 of them" in capsys.readouterr().out
-    _, rows = read(output.read_text())
+    printed = capsys.readouterr()
+    assert "1 of them" in printed.out
+    assert printed.err == ""
+    quiet = output.read_text()
+    _, rows = read(quiet)
     assert float(rows[1][3]) > 0.0
+    assert main(["predict", str(model), str(cells), "-o", str(output)]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("warning: ")
+    assert "row 2 has the label 'dan' in column 'user'" in said
+    assert output.read_text() == quiet
 
 
 def test_indices_beyond_the_model_keep_their_number(tmp_path):

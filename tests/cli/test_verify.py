@@ -36,7 +36,7 @@ def test_what_is_too_much_stays_open(model, table, capsys):
 def test_labels_that_the_model_does_not_know(model, table, refused):
     table.write_text(table.read_text() + "dan,x,1,3\n")
     message = refused("verify", model, table)
-    assert "user 'dan'" in message
+    assert "label 'dan' in column 'user'" in message
     assert "do not fit together" in message
 
 

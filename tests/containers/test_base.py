@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from intensor import errors
-from intensor.containers.base import MOST_CELLS, check_size, open_container
+from intensor.containers.base import MAX_DENSE_CELLS, check_size, open_container
 
 
 @pytest.mark.parametrize(
@@ -35,9 +35,9 @@ def test_columns_are_for_tables():
 
 
 def test_size():
-    assert check_size((MOST_CELLS,)) == MOST_CELLS
-    with pytest.raises(errors.DenseTooLargeError, match=f"{MOST_CELLS + 1} cells"):
-        check_size((MOST_CELLS + 1,))
+    assert check_size((MAX_DENSE_CELLS,)) == MAX_DENSE_CELLS
+    with pytest.raises(errors.DenseTooLargeError, match=f"{MAX_DENSE_CELLS + 1} cells"):
+        check_size((MAX_DENSE_CELLS + 1,))
 
 
 def test_no_package_is_imported_to_find_out():

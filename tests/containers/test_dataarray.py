@@ -8,7 +8,7 @@ import xarray as xr
 
 from intensor import complete, errors
 
-QUICK = {"radius": 9.0, "exact": "off"}
+QUICK = {"radius": 9.0, "exact": "off", "unseen": "mean"}
 
 
 @pytest.fixture
@@ -92,8 +92,8 @@ def test_nothing_to_fill(trips):
     ("labels", "words"),
     [
         (["a", "b", "a"], "dimension 'city' has the label 'a' more than once"),
-        ([1.0, np.nan, 2.0], "dimension 'city': the label in row 1 is missing"),
-        (["a", None, "b"], "dimension 'city': the label in row 1 is missing"),
+        ([1.0, np.nan, 2.0], "dimension 'city': row 1 has no label"),
+        (["a", None, "b"], "dimension 'city': row 1 has no label"),
     ],
 )
 def test_bad_labels(trips, labels, words):

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import intensor
 from intensor import complete, errors
-from intensor.containers.base import MOST_CELLS, open_container
+from intensor.containers.base import MAX_DENSE_CELLS, open_container
 from intensor.containers.frames import predict_frame
 
-QUICK = {"radius": 4.0, "exact": "off"}
+QUICK = {"radius": 4.0, "exact": "off", "unseen": "mean"}
 MAKERS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 PARIS = ZoneInfo("Europe/Paris")
 
@@ -292,19 +292,19 @@ def test_labels_without_observation(make):
     completed, _ = complete(table, **QUICK)
     assert column(completed, "value")[2] == pytest.approx(2.0, abs=0.05)
     with pytest.raises(errors.UnseenIndexError):
-        complete(table, unseen="error", **QUICK)
+        complete(table, **QUICK | {"unseen": "error"})
 
 
 @pytest.mark.parametrize(
     ("columns", "options", "error", "words"),
     [
         ({"valeu": [1.0], "a": [1]}, {}, errors.LabelError, r"value='valeu'\? .* 'valeu', 'a'"),
-        ({"a": [1], "b": [1.0]}, {}, errors.LabelError, 'no column called "value"'),
+        ({"a": [1], "b": [1.0]}, {}, errors.LabelError, "no column 'value'"),
         ({"rating": [1.0]}, {"value": "ratng"}, errors.LabelError, "did you mean 'rating'"),
         ({"a": [1], "value": [1.0]}, {"modes": ["b"]}, errors.LabelError, "no column 'b'"),
         ({"a": [1], "value": [1.0]}, {"modes": "value"}, errors.LabelError, "asked for twice"),
         ({"a": [1], "value": [1.0]}, {"weight": "value"}, errors.LabelError, "asked for twice"),
-        ({"value": [1.0]}, {}, errors.LabelError, "no column beside"),
+        ({"value": [1.0]}, {}, errors.LabelError, "no column of labels beside"),
         ({"a": [], "value": []}, {}, errors.EmptyDataError, "no row"),
         ({"a": [1, 2], "value": [None, None]}, {}, errors.EmptyDataError, "no observed value"),
         ({"a": ["x", None], "value": [1.0, 2.0]}, {}, errors.LabelError, "row 1 .* column 'a'"),
@@ -356,7 +356,7 @@ def test_large_whole_numbers(make):
 def test_too_many_cells(make):
     rows = list(range(4000))
     table = make({"a": rows, "b": rows, "value": [1.0] * 4000})
-    assert MOST_CELLS < 4000**2
+    assert MAX_DENSE_CELLS < 4000**2
     with pytest.raises(errors.DenseTooLargeError, match="16000000 cells"):
         complete(table, cells="all", **QUICK)
 
@@ -387,8 +387,11 @@ def test_predict_frame_of_labels_that_are_not_known(make):
     _, fit = complete(make(TRIPS), value="trips", **QUICK)
     cells = make({"city": ["Oslo", "Bonn"], "day": [1, 1]})
     with pytest.raises(errors.UnseenIndexError, match=r"row 1 has the label 'Bonn' .* 1 of 2"):
-        predict_frame(fit, cells)
+        predict_frame(fit, cells, unseen="error")
+    with pytest.warns(errors.UnseenIndexWarning, match=r"row 1 has the label 'Bonn' .* 1 of 2"):
+        warned = column(predict_frame(fit, cells), "trips")
     known, strange = column(predict_frame(fit, cells, unseen="mean"), "trips")
+    assert [known, strange] == warned
     assert known == fit.predict([[0, 0]])[0]
     assert strange == fit.predict([[9, 0]], unseen="mean")[0]
     with pytest.raises(errors.LabelError, match="no column 'day' for the mode"):
@@ -403,7 +406,7 @@ def test_predict_frame_of_labels_without_observation(make):
     table = make({"a": ["x", "y", "z"], "value": [1.0, 3.0, None]})
     _, fit = complete(table, **QUICK)
     with pytest.raises(errors.UnseenIndexError, match="row 2 has the label 'z' in column 'a'"):
-        predict_frame(fit, table)
+        predict_frame(fit, table, unseen="error")
     predicted = predict_frame(fit, table, unseen="mean")
     assert column(predicted, "value")[2] == fit.predict([[2]], unseen="mean")[0]
 
@@ -428,12 +431,10 @@ def test_any_table_is_taken_apart_and_put_together(rows, package):
         return
     table = MAKERS[package]({"t": text, "n": number, "value": values})
     container = open_container(table)
-    observed = container.observed
-    decoded = observed.labels.decode(observed.coords)
+    coords, numbers, _ = container.table.observed()
+    decoded = container.table.labels.decode(coords)
     there = [row for row in rows if row[2] is not None]
-    assert (
-        list(zip(*(labels.tolist() for labels in decoded), observed.values, strict=True)) == there
-    )
+    assert list(zip(*(labels.tolist() for labels in decoded), numbers, strict=True)) == there
     filled = container.fill(np.full(container.n_missing, 7.0))
     assert column(filled, "value") == [7.0 if value is None else value for value in values]
     every = open_container(table, every=True)

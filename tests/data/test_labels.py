@@ -133,7 +133,7 @@ def test_dates_match_whatever_their_unit():
     ids=["nan", "date", "span", "none", "nan object", "date object"],
 )
 def test_a_missing_label_is_named_by_its_row(column):
-    with pytest.raises(LabelError, match="label in row 1 is missing"):
+    with pytest.raises(LabelError, match="row 1 has no label; expected one"):
         factorise(column)
     with pytest.raises(LabelError, match="row 1"):
         as_labels(column)

@@ -25,7 +25,7 @@ from intensor.fitting.effort import Effort
 from intensor.fitting.fit import fit
 from intensor.fitting.folds import open_folds
 from intensor.fitting.kriging import krige
-from intensor.fitting.options import RTOL, check_options
+from intensor.fitting.options import DEFAULT_RTOL, check_options
 from intensor.fitting.path import GAP_SHARES, NEARLY_BEST
 from intensor.fitting.samples import splits
 from intensor.solver.fast.engine import FastEngine
@@ -163,7 +163,7 @@ def test_a_handful_of_held_out_cells_is_not_asked_about_the_tolerance():
     assert found.validation.held_out < MIN_HELD_OUT
     assert found.validation.approach == ()
     assert found.validation.tolerance is None
-    assert found.result.tolerance == pytest.approx(RTOL * np.mean(NOISY.values**2))
+    assert found.result.tolerance == pytest.approx(DEFAULT_RTOL * np.mean(NOISY.values**2))
 
 
 def test_a_larger_tolerance_or_a_share_is_kept():
@@ -172,14 +172,14 @@ def test_a_larger_tolerance_or_a_share_is_kept():
     assert fitted(rtol=1e-3).result.tolerance == pytest.approx(1e-3 * mean_square)
     zeros = np.zeros(len(NOISY.values))
     assert fitted(values=zeros).result.tolerance == 0.0
-    assert MIN_RTOL < RTOL
+    assert MIN_RTOL < DEFAULT_RTOL
 
 
 @pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")
 def test_a_tolerance_is_not_taken_from_a_validation_that_was_cut():
     found = fitted(time_limit=1e-9)
     assert found.validation.approach == ()
-    assert found.result.tolerance <= 1.01 * RTOL * np.mean(NOISY.values**2)
+    assert found.result.tolerance <= 1.01 * DEFAULT_RTOL * np.mean(NOISY.values**2)
     assert found.status is Status.TIME_LIMIT
 
 

@@ -25,7 +25,7 @@ from intensor.errors import RemainderWarning
 from intensor.fitting import combine as combine_module
 from intensor.fitting.combine import average_models, average_results
 from intensor.fitting.kriging import krige
-from intensor.fitting.options import RTOL, check_options
+from intensor.fitting.options import DEFAULT_RTOL, check_options
 from intensor.fitting.preparation import prepare
 from intensor.model.model import build_model
 from intensor.runtime.budget import Budget
@@ -136,7 +136,7 @@ def test_the_solutions_have_seeds_of_their_own():
         first.predict(EVERY_CELL, unseen="mean") + second.predict(EVERY_CELL, unseen="mean")
     ) / 2
     assert not np.array_equal(first.model.weights, second.model.weights)
-    tight = fitted(radius=0.8, seed=3, n_solutions=2, rtol=RTOL)
+    tight = fitted(radius=0.8, seed=3, n_solutions=2, rtol=DEFAULT_RTOL)
     np.testing.assert_allclose(tight.predict(EVERY_CELL, unseen="mean"), mean, atol=1e-12)
 
 

@@ -33,7 +33,7 @@ from intensor.errors import (
 )
 from intensor.fitting.fit import fit
 from intensor.fitting.kriging import MAX_MODE_LENGTH
-from intensor.fitting.options import RTOL, check_options
+from intensor.fitting.options import DEFAULT_RTOL, check_options
 from intensor.solver.result import Status
 
 
@@ -42,7 +42,7 @@ def test_a_given_radius_needs_no_validation():
     assert found.radius == 0.8
     assert found.validation is None
     assert found.path is None
-    assert found.result.tolerance == pytest.approx(RTOL * np.mean(NOISY.values**2))
+    assert found.result.tolerance == pytest.approx(DEFAULT_RTOL * np.mean(NOISY.values**2))
 
 
 @pytest.mark.parametrize("radius", [0.9, "auto"])
@@ -402,7 +402,7 @@ def test_what_was_not_observed_is_averaged_over(far_data):
     unseen = int(np.setdiff1d(np.arange(100), customers)[0])
     cells = np.array([[unseen, 2, 3]])
     with pytest.raises(UnseenIndexError):
-        two.fit_.predict(cells)
+        two.fit_.predict(cells, unseen="error")
     expected = one.fit_.predict([[-1, 2, 3]], unseen="mean")
     assert np.allclose(two.fit_.predict(cells, unseen="mean"), expected, rtol=1e-12)
 

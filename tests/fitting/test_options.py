@@ -1,10 +1,10 @@
-"""Options: what is taken, what words become, and every way to be out of range."""
+"""Options of a fit: what they become inside, and every way to be out of range."""
 
 import numpy as np
 import pytest
 
 from intensor.errors import RadiusError, SettingError, UnknownVersionError
-from intensor.fitting.options import MOST_RADII, RTOL, RemainderMethod, check_options
+from intensor.fitting.options import DEFAULT_RTOL, MAX_RADII, RemainderMethod, check_options
 from intensor.fitting.scoring import MAE, RMSE
 
 
@@ -17,7 +17,7 @@ def test_the_defaults_choose_a_radius_in_the_plain_scale():
     assert (options.version.name, options.exact.name) == ("fast", "auto")
     assert options.remainder is RemainderMethod.NONE
     assert options.adaptive
-    assert (options.solver.tol, options.solver.rtol) == (0.0, RTOL)
+    assert (options.solver.tol, options.solver.rtol) == (0.0, DEFAULT_RTOL)
     assert (options.solver.seed, options.solver.signed) == (0, False)
 
 
@@ -71,15 +71,15 @@ def test_a_pair_of_functions_is_a_transform():
 
 @pytest.mark.parametrize("remainder", ["none", "kriging", "auto"])
 @pytest.mark.parametrize("version", ["fast", 8])
-def test_the_remainder_is_one_of_three_words(remainder, version):
+def test_the_remainder_is_one_of_three(remainder, version):
     options = check_options(remainder=remainder, version=version)
     assert options.remainder is RemainderMethod(remainder)
     assert len(options.scales) == 1  # it is no scale of its own
 
 
-@pytest.mark.parametrize("n_radii", [MOST_RADII, MOST_RADII + 1, 10**9])
+@pytest.mark.parametrize("n_radii", [MAX_RADII, MAX_RADII + 1, 10**9])
 def test_no_path_is_endless(n_radii):
-    assert check_options(n_radii=n_radii).n_radii == MOST_RADII
+    assert check_options(n_radii=n_radii).n_radii == MAX_RADII
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_validation_is_a_share_or_a_number_of_folds(given, held):
 
 
 BAD = {
-    "radius as a word": ({"radius": "large"}, SettingError, "'large'.*positive number or 'auto'"),
+    "radius as text": ({"radius": "large"}, SettingError, "'large'.*positive number or 'auto'"),
     "radius zero": ({"radius": 0.0}, RadiusError, "radius is 0.0.*positive"),
     "radius nan": ({"radius": float("nan")}, RadiusError, "radius is nan"),
     "radius true": ({"radius": True}, RadiusError, "radius is True"),
@@ -117,8 +117,12 @@ BAD = {
     "share of all": ({"validation": 1.0}, SettingError, "validation is 1.0.*share"),
     "share nan": ({"validation": float("nan")}, SettingError, "validation is nan"),
     "validation true": ({"validation": True}, SettingError, "validation is True.*share"),
-    "validation as a word": ({"validation": "5"}, SettingError, "validation is '5'"),
-    "scoring": ({"scoring": "r2"}, SettingError, "'r2'.*'rmse', 'mae', 'mape', 'balanced'"),
+    "validation as text": ({"validation": "5"}, SettingError, "validation is '5'"),
+    "scoring": (
+        {"scoring": "r2"},
+        SettingError,
+        "'r2'; expected 'rmse', 'mae', 'mape' or 'balanced'",
+    ),
     "radii": ({"n_radii": 0}, SettingError, "n_radii is 0"),
     "half radii": ({"n_radii": 2.0}, SettingError, "n_radii is 2.0.*integer"),
     "version": ({"version": 11}, UnknownVersionError, "version is 11"),
@@ -134,7 +138,7 @@ BAD = {
     ),
     "tol": ({"tol": -1e-9}, SettingError, "tol is"),
     "rtol": ({"rtol": -1.0}, SettingError, "rtol is -1"),
-    "rtol as a word": ({"rtol": "small"}, SettingError, "rtol is 'small'"),
+    "rtol as text": ({"rtol": "small"}, SettingError, "rtol is 'small'"),
     "iterations": ({"max_iterations": -1}, SettingError, "max_iterations is -1"),
     "time": ({"time_limit": 0}, SettingError, "time_limit is 0"),
     "seed": ({"seed": -1}, SettingError, "seed is -1"),
@@ -148,10 +152,10 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("words", "error", "message"), BAD.values(), ids=BAD)
-def test_every_bad_option_is_named(words, error, message):
+@pytest.mark.parametrize(("given", "error", "message"), BAD.values(), ids=BAD)
+def test_every_bad_option_is_named(given, error, message):
     with pytest.raises(error, match=message):
-        check_options(**words)
+        check_options(**given)
 
 
 def test_an_unknown_oracle_is_refused_before_any_work():

@@ -41,7 +41,7 @@ def test_a_line_about_it(found):
 def test_predictions_are_the_predictors(found):
     assert np.array_equal(found.predict(DATA.coords), found.predictor.predict(DATA.coords))
     with pytest.raises(UnseenIndexError):
-        found.predict([[5, 0, 0]])
+        found.predict([[5, 0, 0]], unseen="error")
     assert found.predict([[5, 0, 0]], unseen="mean")[0] >= 0.0
 
 

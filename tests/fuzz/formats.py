@@ -23,7 +23,7 @@ from intensor.cli import main
 from intensor.data.readers import read_cells, read_table
 from intensor.data.readers.dataset import open_dataset
 from intensor.errors import IntensorError
-from intensor.options.checks import EXTREME
+from intensor.options.ranges import EXTREME
 from intensor.report import render
 
 MOST_BYTES = 200_000_000
@@ -138,11 +138,10 @@ def read_data(path: Path) -> None:
         raise problems[0]
 
 
-def check_cells(columns) -> None:
-    """Assert that columns of labels make sense."""
-    assert len(columns) == 2
-    assert len({column.shape for column in columns}) == 1
-    assert columns[0].ndim == 1
+def check_cells(table) -> None:
+    """Assert that the cells of a table make sense."""
+    columns = [table.mode_labels(mode) for mode in range(2)]
+    assert [column.shape for column in columns] == [(len(table),)] * 2
 
 
 def read_dataset(path: Path) -> None:

@@ -16,7 +16,7 @@ import scipy.io
 from pyarrow import parquet
 
 from intensor.data.labels import Labels, number_labels
-from intensor.data.readers import write_table, write_tensor
+from intensor.data.writers import write_table, write_tensor
 from intensor.fitting.model_file import save
 from intensor.fitting.path import RadiusPath
 from intensor.fitting.record import Fit, Validation

@@ -1,17 +1,24 @@
 """Predictions in the units of the data, and what happens to indices nobody has seen."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from intensor.errors import CoordinateError, EmptyDataError, SettingError, UnseenIndexError
-from intensor.model import predictor as module
+from intensor.errors import (
+    CoordinateError,
+    EmptyDataError,
+    SettingError,
+    UnseenIndexError,
+    UnseenIndexWarning,
+)
 from intensor.model.baseline import Baseline
 from intensor.model.model import build_model
-from intensor.model.predictor import Predictor, index_counts
+from intensor.model.predictor import CELLS_AT_ONCE, MAX_FLAGS_AT_ONCE, Predictor, index_counts
 from intensor.model.remainder import Remainder
 from intensor.model.transform import TRANSFORMS
+from intensor.options.unseen import Unseen
 
 SHAPE = (4, 3, 5)
 RNG = np.random.default_rng(8)
@@ -124,15 +131,16 @@ def test_targets_of_the_boxes_are_not_those_of_the_remainder():
     )
 
 
-def test_rows_come_in_portions(monkeypatch):
-    predictor = build(signed=True, baseline=True, remainder=True)
+def test_cells_come_in_portions():
+    n_boxes = 2 * MAX_FLAGS_AT_ONCE // CELLS_AT_ONCE
+    flags = np.random.default_rng(0).integers(0, 2, (n_boxes, sum(SHAPE)), dtype=np.uint8)
+    model = build_model(flags, np.full(n_boxes, 0.001), shape=SHAPE, radius=3.0)
+    predictor = replace(build(baseline=True, remainder=True), model=model)
     cells = np.vstack((EVERY, EVERY - [0, 0, 5] * (EVERY == [0, 0, 4]), [[-1, -1, -1]]))
-    cells = np.maximum(cells, -1)
-    whole = predictor.predict(cells, unseen="mean")
-    monkeypatch.setattr(module, "ROWS_AT_ONCE", 3)
-    assert np.array_equal(predictor.predict(cells, unseen="mean"), whole)
-    monkeypatch.setattr(module, "NUMBERS_AT_ONCE", 14)  # two rows of seven boxes
-    np.testing.assert_allclose(predictor.predict(cells, unseen="mean"), whole, rtol=1e-13)
+    cells = np.resize(np.maximum(cells, -1), (CELLS_AT_ONCE + 100, len(SHAPE)))
+    one_by_one = predictor.predict(cells[:121], unseen="mean")
+    found = predictor.predict(cells, unseen="mean")
+    np.testing.assert_allclose(found, np.resize(one_by_one, len(cells)), rtol=1e-12)
 
 
 def test_what_was_seen_is_predicted_alike_with_and_without_strangers():
@@ -152,10 +160,15 @@ def test_what_was_seen_is_predicted_alike_with_and_without_strangers():
 )
 def test_unknown_indices_are_named(cells, message):
     with pytest.raises(UnseenIndexError, match=message):
-        build().predict(cells)
+        build().predict(cells, unseen="error")
+    with pytest.warns(UnseenIndexWarning, match=message.replace("mean", "error")) as caught:
+        found = build().predict(cells)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert np.array_equal(found, build().predict(cells, unseen=Unseen.MEAN))
 
 
-@pytest.mark.parametrize("unseen", ["error", "mean"])
+@pytest.mark.parametrize("unseen", list(Unseen))
 @pytest.mark.parametrize(
     ("cells", "error", "message"),
     [
@@ -188,12 +201,12 @@ def test_a_very_large_index_is_unseen_like_any_other():
 
 
 @pytest.mark.parametrize("unseen", ["zero", None, "", True])
-def test_what_to_do_with_them_is_one_of_two_words(unseen):
-    with pytest.raises(SettingError, match="expected 'error' or 'mean'"):
+def test_what_to_do_with_them_is_one_of_three_options(unseen):
+    with pytest.raises(SettingError, match="expected 'warn', 'mean' or 'error'"):
         build().predict(SEEN, unseen=unseen)
 
 
-@pytest.mark.parametrize("unseen", ["error", "mean"])
+@pytest.mark.parametrize("unseen", list(Unseen))
 def test_no_cells_have_no_predictions(unseen):
     assert build().predict(np.empty((0, 3), dtype=int), unseen=unseen).shape == (0,)
     assert build(baseline=True).fitted(np.empty((0, 3), dtype=int)).shape == (0,)
@@ -207,7 +220,7 @@ def test_any_integers_will_do(kind):
     assert np.array_equal(predictor.predict(SEEN.astype(kind)), predictor.predict(SEEN))
 
 
-@pytest.mark.parametrize("unseen", ["error", "mean"])
+@pytest.mark.parametrize("unseen", list(Unseen))
 def test_a_model_without_boxes(unseen):
     empty = build_model(FLAGS[:0], np.empty(0), shape=SHAPE, radius=1.0)
     counts = index_counts(tuple(COORDS.T), SHAPE)
@@ -242,4 +255,4 @@ def test_an_index_is_shown_as_it_was_given():
     far = np.zeros((1, len(SHAPE)), dtype=np.uint64)
     far[0, 0] = 2**63
     with pytest.raises(UnseenIndexError, match=r"coords\[0, 0\] is 9223372036854775808"):
-        build().predict(far)
+        build().predict(far, unseen="error")

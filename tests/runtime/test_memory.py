@@ -1,5 +1,6 @@
 """How much memory there is, what tasks take, and that they are refused with the figure."""
 
+import re
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import pytest
 
 import intensor
 from intensor import errors
+from intensor.cli import main
 from intensor.data.observations import observe
 from intensor.oracles.cascade import FreeBoundOracle, TimeLimitedOracle, find_exact
 from intensor.runtime import memory
@@ -86,12 +88,11 @@ def test_messages_name_both_figures_and_a_way_out():
 
 @pytest.fixture
 def short_of_memory(monkeypatch):
-    """Let there be 3 MB, and let small amounts count."""
+    """Let 3 MB be available."""
     monkeypatch.setattr(memory, "available_memory", lambda: 3_000_000)
-    monkeypatch.setattr(memory, "NEGLIGIBLE", 0)
 
 
-def many(n=100_000):
+def many(n=1_500_000):
     rng = np.random.default_rng(0)
     return rng.integers(0, 50, (n, 3)), rng.random(n)
 
@@ -99,10 +100,10 @@ def many(n=100_000):
 @pytest.mark.usefixtures("short_of_memory")
 def test_solves_that_do_not_fit_are_refused_before_work_starts():
     coords, values = many()
-    with pytest.raises(errors.MemoryLimitError, match=r"100000 observations.*MiB.*memory_limit"):
+    with pytest.raises(errors.MemoryLimitError, match=r"1500000 observations.*MiB.*memory_limit"):
         intensor.solve(coords, values, radius=1.0)
-    with pytest.raises(errors.MemoryLimitError, match=r"10 cells.*200001 indices.*fewer indices"):
-        intensor.solve(coords[:10, :2], values[:10], shape=(200_000 - 49, 50), radius=1.0)
+    with pytest.raises(errors.MemoryLimitError, match=r"10 cells.*5000001 indices.*fewer indices"):
+        intensor.solve(coords[:10, :2], values[:10], shape=(5_000_000 - 49, 50), radius=1.0)
     assert intensor.solve(
         coords[:100], values[:100], radius=1.0, max_iterations=3
     ).model.weights.size
@@ -111,32 +112,55 @@ def test_solves_that_do_not_fit_are_refused_before_work_starts():
 @pytest.mark.usefixtures("short_of_memory")
 def test_a_limit_of_ones_own_takes_the_place_of_what_is_available():
     coords, values = many()
-    words = {"radius": 1.0, "max_iterations": 3, "exact": "off"}
-    assert len(intensor.solve(coords, values, memory_limit="1 GiB", **words).model)
+    options = {"radius": 1.0, "max_iterations": 3, "exact": "off"}
+    assert len(intensor.solve(coords, values, memory_limit="1 GiB", **options).model)
     with pytest.raises(errors.MemoryLimitError, match=r"and 977 KiB are allowed"):
-        intensor.solve(coords[:30_000], values[:30_000], memory_limit="1 MB", **words)
+        intensor.solve(coords[:30_000], values[:30_000], memory_limit="1 MB", **options)
 
 
 @pytest.mark.usefixtures("short_of_memory")
 def test_fits_and_completions_that_do_not_fit_are_refused():
     coords, values = many()
-    with pytest.raises(errors.MemoryLimitError, match=r"fit of 100000 observations.*solve"):
+    with pytest.raises(errors.MemoryLimitError, match=r"fit of 1500000 observations.*solve"):
         intensor.TensorCompleter().fit(coords, values)
-    table = np.full((500, 500), np.nan)
+    table = np.full((2100, 2100), np.nan)
     table[0] = 1.0
-    with pytest.raises(errors.DenseTooLargeError, match=r"249500 cells needs about 3\.81 MiB"):
+    with pytest.raises(errors.DenseTooLargeError, match=r"4407900 cells needs about 67\.3 MiB"):
         intensor.complete(table)
 
 
-def test_exact_searches_that_do_not_fit_are_left_out_or_refused(short_of_memory):
+def test_fits_and_completions_respect_a_limit_of_ones_own(tmp_path, capsys):
+    coords, values = many(3000)
+    fits = r"a fit of 3000 observations .* and 97\.7 KiB are allowed"
+    with pytest.raises(errors.MemoryLimitError, match=fits):
+        intensor.TensorCompleter(memory_limit="100 kB").fit(coords, values)
+    table = np.full((50, 50, 50), np.nan)
+    table[tuple(coords.T)] = values
+    with pytest.raises(errors.DenseTooLargeError, match=r"filling in .* 97\.7 KiB are allowed"):
+        intensor.complete(table, memory_limit="100 kB")
+    dense = np.where(np.eye(40) > 0, np.nan, 1.0)
+    with pytest.raises(errors.MemoryLimitError, match=r"a fit of 1560 .* 97\.7 KiB are allowed"):
+        intensor.complete(dense, memory_limit=100_000)
+    path = tmp_path / "table.csv"
+    rows = np.c_[coords, values]
+    np.savetxt(path, rows, delimiter=",", header="a,b,c,value", comments="", fmt="%g")
+    command = ["fit", str(path), "-o", str(tmp_path / "model.npz"), "-q"]
+    assert main([*command, "--memory-limit", "100 kB"]) == 2
+    assert re.search(fits, capsys.readouterr().err)
+    enough = ["--memory-limit", "1 GiB", "--radius", "1", "--max-iterations", "3"]
+    assert main([*command, *enough]) == 0
+
+
+@pytest.mark.usefixtures("short_of_memory")
+def test_exact_searches_that_do_not_fit_are_left_out_or_refused():
     coords, values, shape = *many(500), (50, 50, 50)
     small = observe(coords % 12, values, shape=(12, 12, 12))
     assert isinstance(find_exact("auto").oracle(small, patient=False), TimeLimitedOracle)
-    words = {"patient": False, "time_limit": 1e9}
+    settings = {"patient": False, "time_limit": 1e17}  # time is no reason to leave it out
     large = observe(np.c_[coords, coords[:, 0] % 9], values, shape=(*shape, 9))
-    assert isinstance(find_exact("auto").oracle(large, **words), FreeBoundOracle)
+    assert isinstance(find_exact("auto").oracle(large, **settings), FreeBoundOracle)
     with pytest.raises(errors.MemoryLimitError, match=r"exact='branch'.*'auto'"):
-        find_exact("branch").oracle(large, **words)
+        find_exact("branch").oracle(large, **settings)
 
 
 def test_estimates_know_the_versions():
@@ -192,12 +216,12 @@ def run_measured(name, n, before=lambda: 0):
         coords[:, mode] = rng.integers(0, length, n)
     values = rng.random(n)
     held = before()
-    words = {"exact": "off", "threads": 1, "max_iterations": 2 if version != "fast" else 4}
+    options = {"exact": "off", "threads": 1, "max_iterations": 2 if version != "fast" else 4}
     if task == "solve":
-        intensor.solve(coords, values, shape=shape, radius=1.0, version=version, **words)
+        intensor.solve(coords, values, shape=shape, radius=1.0, version=version, **options)
     else:
-        words |= {"remainder": "none", "transform": "none", "baseline": "none", "time_limit": 20}
-        intensor.TensorCompleter(shape=shape, **words).fit(coords, values)
+        options |= {"remainder": "none", "transform": "none", "baseline": "none", "time_limit": 20}
+        intensor.TensorCompleter(shape=shape, **options).fit(coords, values)
     return held
 
 

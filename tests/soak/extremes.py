@@ -19,7 +19,8 @@ from fractions import Fraction
 import numpy as np
 
 import intensor
-from intensor.options.checks import EXTREME, MOST_UNEVEN
+from intensor.data.checks import MOST_UNEVEN
+from intensor.options.ranges import EXTREME
 
 from .exact import exact_objective, exact_optimum
 from .problems import Problem

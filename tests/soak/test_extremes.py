@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from intensor.options.checks import MOST_UNEVEN
+from intensor.data.checks import MOST_UNEVEN
 
 from .exact import exact_objective, exact_optimum
 from .extremes import check, draw

@@ -16,7 +16,10 @@ from intensor.errors import CheckpointError, CheckpointWarning, FileFormatError,
 from intensor.oracles.base import Answer
 from intensor.oracles.cascade import TimeLimitedOracle
 from intensor.solver import checkpoint as module
+from intensor.solver.fast.engine import Fast
+from intensor.solver.fast.tuning import Tuning
 from intensor.solver.result import Status
+from intensor.solver.variants import VERSIONS
 from intensor.storage.codec import read_tree, write_tree
 
 DATA = intensor.planted((6, 6, 6), 120, noise=0.3)
@@ -83,10 +86,10 @@ def test_every_kind_of_problem(tmp_path, words):
 
 def test_many_vertices_and_a_sample_first(tmp_path, monkeypatch):
     """Vertices come and go, the master exchanges, the room grows: it is all in the file."""
-    monkeypatch.setattr("intensor.solver.fast.master.CROWD", 24)
-    monkeypatch.setattr("intensor.solver.fast.gram_set.SPARE", 8)
-    monkeypatch.setattr("intensor.solver.fast.engine.LARGE", 1 << 6)
-    monkeypatch.setattr("intensor.solver.fast.engine.TELLING", 4)
+    tuning = Tuning(
+        exchange_support=24, spare_vertices=8, large_cells=1 << 6, sample_cells_per_index=4
+    )
+    monkeypatch.setitem(VERSIONS, "fast", Fast(tuning=tuning))
     data = intensor.planted((7, 7, 7), 300, noise=0.2)
     words = {"exact": "off", "rtol": 1e-4, "radius": 2.0, "max_iterations": 60}
     whole = solve(data, **words)

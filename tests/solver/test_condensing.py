@@ -10,7 +10,7 @@ from intensor.data.observations import observe
 from intensor.errors import CheckpointError
 from intensor.model.model import build_model
 from intensor.problem.reindex import Whole
-from intensor.solver.condensing import condense, spread_model
+from intensor.solver.condensing import condense, expand_model
 from intensor.solver.fingerprint import fingerprint
 
 SHAPE = (7, 6, 5)
@@ -49,7 +49,7 @@ def test_nothing_is_done_when_all_indices_occur():
     assert whole is None
 
 
-def test_a_spread_model_predicts_the_same_and_nothing_elsewhere():
+def test_a_expand_model_predicts_the_same_and_nothing_elsewhere():
     rng = np.random.default_rng(3)
     model = build_model(
         rng.integers(0, 2, (70, 6), dtype=np.uint8),
@@ -59,11 +59,11 @@ def test_a_spread_model_predicts_the_same_and_nothing_elsewhere():
         signed=True,
     )
     whole = Whole(shape=(8, 5), kept=(np.array([1, 4, 7]), np.array([0, 2, 3])))
-    spread = spread_model(model, whole)
+    expanded = expand_model(model, whole)
     dense = np.zeros((8, 5))
     dense[np.ix_(*whole.kept)] = model.to_dense()
-    assert np.array_equal(spread.to_dense(), dense)
-    assert (spread.radius, spread.signed, len(spread)) == (100.0, True, len(model))
+    assert np.array_equal(expanded.to_dense(), dense)
+    assert (expanded.radius, expanded.signed, len(expanded)) == (100.0, True, len(model))
 
 
 @pytest.mark.parametrize("version", ["fast", 0, 4, 8])

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from forall import forall
-from intensor.solver.fast.exchange import exchange
+from intensor.kernels.pair_exchange import exchange
 from intensor.solver.fast.master import Master
 from intensor.solver.paper.steps import project
 from strategies import seeds

@@ -1,4 +1,4 @@
-"""What a verification looks at: whether a model is feasible, and whether a bound is proven.
+"""The checks of a verification: whether a model is feasible, and whether a bound is proven.
 
 A bound is believed when the gradient at its witness proves it again, by trying every vertex where
 that is affordable and by the signs of the costs alone where it is not. It is refuted when some
@@ -15,26 +15,34 @@ from typing import Any
 
 import numpy as np
 
-from intensor.certificate.recount import Data, Layout, Point, cheapest_vertex, trying_every_vertex
+from intensor.certificate.recount import Grouped, Layout, Point, additions_needed, cheapest_vertex
 from intensor.model.model import Model
 from intensor.solver.result import Result
 
-__all__ = ["SLACK", "Check", "Ruler", "as_number", "check_bound", "feasibility", "readable"]
+__all__ = [
+    "RELATIVE_ROUNDING",
+    "Check",
+    "Precision",
+    "as_number",
+    "check_bound",
+    "feasibility",
+    "readable",
+]
 
-SLACK = 1e-9
-"""Relative disagreement that is put down to rounding."""
-HIDDEN = 1e-6
-"""Relative disagreement up to which a bound is left open where rounding may account for it: with a
-radius far above the values, products of the two are rounded."""
-LARGEST = 1e100
-"""Weights of models are looked at up to this sum of their sizes; squares cannot overflow then."""
-NEAR = 2.0
-"""Most that the weights of a witness may sum to, in units of the radius."""
+RELATIVE_ROUNDING = 1e-9
+"""Relative disagreement that counts as rounding."""
+RELATIVE_DOUBT = 1e-6
+"""Relative disagreement up to which a bound is left open if rounding may explain it: with a radius
+far above the values, products of the two are rounded."""
+MAX_WEIGHT_SUM = 1e100
+"""Largest sum of the sizes of a model's weights that is evaluated; squares cannot overflow then."""
+MAX_WITNESS_RADII = 2.0
+"""Largest sum of the weights of a witness, in units of the radius."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One thing that was looked at.
+    """One check and its outcome.
 
     Attributes
     ----------
@@ -63,7 +71,7 @@ def feasibility(name: str, model: Model) -> Iterable[Check]:
     radius = as_number(model.radius)
     yield Check(
         name=f"{name} radius",
-        passed=bool(0.0 <= radius < math.inf and total <= radius * (1.0 + SLACK)),
+        passed=bool(0.0 <= radius < math.inf and total <= radius * (1.0 + RELATIVE_ROUNDING)),
         message=f"the sizes of the weights sum to {total:.12g}; the radius is {radius:g}",
     )
     yield Check(
@@ -76,7 +84,7 @@ def feasibility(name: str, model: Model) -> Iterable[Check]:
 
 
 def as_number(claim: Any) -> float:
-    """Return what is claimed as a float: NaN for what is no real number, infinity if too large."""
+    """Return a claim as a float: NaN if it is not a real number, infinity if it is too large."""
     real = isinstance(claim, numbers.Real) and not isinstance(claim, bool)
     try:
         return float(claim) if real else math.nan
@@ -109,32 +117,32 @@ def _has_its_vertices(model: Model) -> bool:
 
 def readable(model: Model) -> bool:
     """Say whether a model can be evaluated, feasible or not."""
-    return _has_its_vertices(model) and _size(model) <= LARGEST
+    return _has_its_vertices(model) and _size(model) <= MAX_WEIGHT_SUM
 
 
-class Ruler:
-    """What can be told apart on these observations.
+class Precision:
+    """How precisely objectives are known on these observations.
 
-    A residual is known to about 1e-16 of the value, and of what was added up to predict it,
-    whatever its own size.
+    A residual is known to about 1e-16 of the value and of the terms of its prediction, whatever
+    its own size.
     """
 
-    def __init__(self, data: Data, point: Point | None) -> None:
+    def __init__(self, data: Grouped, point: Point | None) -> None:
         added = 0.0 if point is None else math.fsum(data.shares * point.sizes * point.sizes)
         self.values = data.mean_square
         self.within = data.within
         self._square = max(data.mean_square, added)
 
     def rounding(self, objective: float) -> float:
-        """Return what rounding may make of an objective when it is summed up in another order."""
+        """Return how far an objective may move when it is summed up in another order."""
         known = math.sqrt(abs(objective)) * math.sqrt(self._square)  # their product may underflow
         return 1e-14 * known + 1e-28 * self._square
 
 
 def check_bound(
-    result: Result, data: Data, ruler: Ruler, *, ceiling: float, effort: float
+    result: Result, data: Grouped, precision: Precision, *, ceiling: float, effort: float
 ) -> tuple[float, Check]:
-    """Return what bound can be proven here, and whether the claimed one holds.
+    """Return the bound that can be proven here, and whether the claimed one holds.
 
     Parameters
     ----------
@@ -145,12 +153,14 @@ def check_bound(
     """
     claimed, witness = result.bound, result.witness
     found, passed = data.within, False
-    message = _contradiction(claimed, data, ruler, ceiling)
+    message = _contradiction(claimed, data, precision, ceiling)
     if message:
         pass  # whatever the witness is
-    elif not 0.0 <= as_number(result.model.radius) <= LARGEST:
+    elif not 0.0 <= as_number(result.model.radius) <= MAX_WEIGHT_SUM:
         message = f"there is no bound for a radius of {result.model.radius}"
-    elif claimed <= data.within + SLACK * data.within + 1e-28 * data.mean_square:  # of the means
+    elif (
+        claimed <= data.within + RELATIVE_ROUNDING * data.within + 1e-28 * data.mean_square
+    ):  # of the means
         passed = True
         message = f"{claimed:.12g} is at most the variance within cells, {data.within:.12g}"
     elif witness is None:
@@ -162,34 +172,41 @@ def check_bound(
     return found, Check(name="bound", passed=passed, message=message)
 
 
-def _contradiction(claimed: float, data: Data, ruler: Ruler, ceiling: float) -> str:
+def _contradiction(claimed: float, data: Grouped, precision: Precision, ceiling: float) -> str:
     """Say which feasible model has an objective below a bound; "" when none is known."""
     if not math.isfinite(claimed):
         return f"{claimed} is no number"
     ceiling = min(ceiling, data.mean_square)  # that of no boxes at all
-    if claimed > ceiling + ruler.rounding(ceiling):
+    if claimed > ceiling + precision.rounding(ceiling):
         return f"{claimed:.12g} is above the objective of a feasible model, {ceiling:.12g}"
     return ""
 
 
-def _prove_again(result: Result, witness: Model, data: Data, effort: float) -> tuple[float, Check]:
-    """Return what the gradient at a witness proves, and whether it is what was claimed."""
+def _prove_again(
+    result: Result, witness: Model, data: Grouped, effort: float
+) -> tuple[float, Check]:
+    """Return the bound that the gradient at a witness proves, and whether it is as claimed."""
     claimed, model, point = result.bound, result.model, Point(witness, data)
     objective = point.objective
     feasible = all(check.passed for check in feasibility("witness", witness))
-    if feasible and claimed > objective + Ruler(data, point).rounding(objective):
+    if feasible and claimed > objective + Precision(data, point).rounding(objective):
         message = f"{claimed:.12g} is above the objective of the witness, {objective:.12g}"
         return data.within, Check(name="bound", passed=False, message=message)
     layout = Layout.of(data.cells)
     rounding = point.rounding(model.radius, terms=layout.depth + layout.n_rows)
-    enough = claimed - min(SLACK * (data.mean_square + abs(claimed)), rounding)
-    hidden = HIDDEN * (data.mean_square + abs(claimed))
-    needed = trying_every_vertex(layout)
+    enough = claimed - min(RELATIVE_ROUNDING * (data.mean_square + abs(claimed)), rounding)
+    hidden = RELATIVE_DOUBT * (data.mean_square + abs(claimed))
+    needed = additions_needed(layout)
     tried = needed <= effort
     found = data.within
     for costs in (point, point.without_noise()):
         if found < enough:
-            cheapest = _least_cost(layout, costs, model) if tried else _free_cost(costs, model)
+            cheapest = min(
+                cheapest_vertex(layout, sign * costs.gradient)
+                if tried
+                else math.fsum(np.minimum(sign * costs.gradient, 0.0))  # no vertex costs less
+                for sign in ((1.0, -1.0) if model.signed else (1.0,))
+            )
             found = max(found, costs.bound(model.radius * cheapest))
     how = "trying every vertex" if tried else "the signs of the costs alone"
     message = f"claimed {claimed:.12g}, recomputed {found:.12g} by {how}"
@@ -206,12 +223,6 @@ def _prove_again(result: Result, witness: Model, data: Data, effort: float) -> t
     return found, Check(name="bound", passed=passed, message=message)
 
 
-def _least_cost(layout: Layout, point: Point, model: Model) -> float:
-    """Return what the cheapest vertex costs."""
-    signs = (1.0, -1.0) if model.signed else (1.0,)
-    return min(cheapest_vertex(layout, sign * point.gradient) for sign in signs)
-
-
 def _witness_problem(witness: object, model: Model) -> str:
     """Say why a witness cannot stand for the polytope of the model; "" when it can."""
     if not isinstance(witness, Model):
@@ -225,15 +236,8 @@ def _witness_problem(witness: object, model: Model) -> str:
         return f"the witness has radius {witness.radius}, the model {model.radius}"
     # Rounding may take an iterate out of the polytope. Its gradient proves a bound wherever it is,
     # but the further away, the more may be put down to rounding.
-    near = replace(witness, radius=NEAR * model.radius)
+    near = replace(witness, radius=MAX_WITNESS_RADII * model.radius)
     failed = [check.message for check in feasibility("witness", near) if not check.passed]
     if failed or not readable(witness):
         return f"the witness is not near the polytope: {'; '.join(failed)}"
     return ""
-
-
-def _free_cost(point: Point, model: Model) -> float:
-    """Return what no vertex costs less than: all negative costs together."""
-    gradient = point.gradient
-    low = math.fsum(np.minimum(gradient, 0.0))
-    return min(low, -math.fsum(np.maximum(gradient, 0.0))) if model.signed else low

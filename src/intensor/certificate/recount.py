@@ -16,15 +16,23 @@ import numpy as np
 from intensor._arrays import AnyArray, FloatArray, IndexArray
 from intensor.model.model import Model
 
-__all__ = ["Data", "Layout", "Point", "cheapest_vertex", "evaluate", "group", "trying_every_vertex"]
+__all__ = [
+    "Grouped",
+    "Layout",
+    "Point",
+    "additions_needed",
+    "cheapest_vertex",
+    "evaluate",
+    "group",
+]
 
 EPS = float(np.finfo(np.float64).eps)
-BLOCK = 1 << 20
-"""Numbers that are held at a time while all vertices are tried."""
+NUMBERS_AT_ONCE = 1 << 20
+"""Most numbers that are held at a time while all vertices are tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Data:
+class Grouped:
     """The observations as unique cells.
 
     Attributes
@@ -48,17 +56,17 @@ class Data:
     mean_square: float
 
 
-def group(cells: IndexArray, values: FloatArray, weights: FloatArray) -> Data:
+def group(cells: IndexArray, values: FloatArray, weights: FloatArray) -> Grouped:
     """Collapse (n, p) observations of positive weight into unique cells."""
     unique, inverse = np.unique(cells, axis=0, return_inverse=True)
     inverse = inverse.reshape(-1)
     sums = np.bincount(inverse, weights)
     means = np.bincount(inverse, weights * values) / sums
-    # What rounding left of the means is taken out, so that equal values do not differ from them.
+    # A second pass removes the rounding of the means, so that equal values do not differ from them.
     means += np.bincount(inverse, weights * (values - means[inverse])) / sums
     total = math.fsum(weights)
     apart = values - means[inverse]
-    return Data(
+    return Grouped(
         cells=unique,
         shares=sums / total,
         means=means,
@@ -68,7 +76,7 @@ def group(cells: IndexArray, values: FloatArray, weights: FloatArray) -> Data:
 
 
 def evaluate(model: Model, cells: IndexArray) -> tuple[FloatArray, FloatArray]:
-    """Return the values of a model, and the sizes of what was added up to get them."""
+    """Return the values of a model on cells, and the sums of the sizes of their terms."""
     values, sizes = np.zeros(len(cells)), np.zeros(len(cells))
     for vertex, weight in enumerate(model.weights.tolist()):
         inside = np.ones(len(cells), dtype=bool)
@@ -82,27 +90,27 @@ def evaluate(model: Model, cells: IndexArray) -> tuple[FloatArray, FloatArray]:
 
 
 class Point:
-    """A model on the grouped observations, and what its gradient proves.
+    """A model on the grouped observations, and the bound that its gradient proves.
 
     Attributes
     ----------
     objective
         Mean squared error on the observations.
     sizes
-        (u,) sizes of what was added up for each cell: residuals are known to a rounding of these
+        (u,) sum of the sizes of the terms of each cell: residuals are known to a rounding of these
         and of the means.
     """
 
-    def __init__(self, model: Model, data: Data) -> None:
+    def __init__(self, model: Model, data: Grouped) -> None:
         values, self.sizes = evaluate(model, data.cells)
         self._data = data
         self._boxes = len(model)
-        self._take(values - data.means)
+        self._set_residuals(values - data.means)
         self.objective = data.within + self._square
 
-    def _take(self, apart: FloatArray) -> None:
-        self._apart = apart
-        self._square = math.fsum(self._data.shares * apart * apart)
+    def _set_residuals(self, residuals: FloatArray) -> None:
+        self._residuals = residuals
+        self._square = math.fsum(self._data.shares * residuals * residuals)
 
     def without_noise(self) -> Point:
         """Return the same point with residuals of 0 where they are no more than rounding.
@@ -112,16 +120,16 @@ class Point:
         """
         noise = (4.0 + self._boxes) * EPS * (self.sizes + np.abs(self._data.means))
         clean = copy.copy(self)
-        clean._take(np.where(np.abs(self._apart) <= noise, 0.0, self._apart))
+        clean._set_residuals(np.where(np.abs(self._residuals) <= noise, 0.0, self._residuals))
         return clean
 
     @property
     def gradient(self) -> FloatArray:
         """The (u,) derivatives of the objective."""
-        return 2.0 * self._data.shares * self._apart
+        return 2.0 * self._data.shares * self._residuals
 
     def bound(self, cheapest: float) -> float:
-        """Return what the gradient proves, with the best length of step.
+        """Return the bound that the gradient proves, with the best length of step.
 
         For any h >= 0 and any z of the polytope, ``sum w (z - y)^2`` is at least
         ``h <c, z - y> - h^2 sum c^2 / (4 w)``: the difference is a sum of squares. Here w are the
@@ -138,15 +146,15 @@ class Point:
         return self._data.within + (a * (a / r) / 4.0 if a > 0.0 and r > 0.0 else 0.0)
 
     def rounding(self, radius: float, *, terms: int) -> float:
-        """Return what rounding may make of the bound of a point in or near the polytope.
+        """Return how far rounding may move the bound of a point in or near the polytope.
 
-        The gradient is known to a rounding of what was added up for it, box by box, and so is the
-        cost of a vertex; the step h is at most about 1 for a point in or near the polytope.
+        The gradient is known to a rounding of its terms, box by box, and so is the cost of a
+        vertex; the step h is at most about 1 for a point in or near the polytope.
 
         Parameters
         ----------
         terms
-            Number of costs that are added up one after the other, at most.
+            Most costs that are added up one after the other.
         """
         data = self._data
         sizes = (self.sizes + np.abs(data.means)) * (radius + np.abs(data.means))
@@ -190,8 +198,8 @@ class Layout:
         first, second, *others = sorted(range(len(lengths)), key=lambda mode: -lengths[mode])
         outer = np.zeros((len(cells), len(others)), dtype=np.int64)
         n_outer = 0
-        for place, mode in enumerate(others):
-            outer[:, place] = n_outer + numbered[mode]
+        for column, mode in enumerate(others):
+            outer[:, column] = n_outer + numbered[mode]
             n_outer += lengths[mode]
         _, depths = np.unique(
             numbered[second] * lengths[first] + numbered[first], return_counts=True
@@ -207,7 +215,7 @@ class Layout:
         )
 
 
-def trying_every_vertex(layout: Layout) -> float:
+def additions_needed(layout: Layout) -> float:
     """Return roughly the number of additions that trying every vertex takes."""
     outer, rows = float(min(layout.n_outer, 400)), float(min(layout.n_rows, 400))
     cells = layout.rows.size * (1.0 + layout.outer.shape[1])
@@ -215,7 +223,9 @@ def trying_every_vertex(layout: Layout) -> float:
     return float(2.0**outer * (cells + table * (1.0 + 2.0**rows)))
 
 
-def cheapest_vertex(layout: Layout, numbers: FloatArray) -> float:
+def cheapest_vertex(
+    layout: Layout, costs: FloatArray, *, numbers_at_once: int = NUMBERS_AT_ONCE
+) -> float:
     """Return the least cost of any vertex.
 
     On-off patterns of the outer modes and of the rows are counted through as binary numbers; the
@@ -223,32 +233,34 @@ def cheapest_vertex(layout: Layout, numbers: FloatArray) -> float:
 
     Parameters
     ----------
-    numbers
+    costs
         (u,) the cost of each cell.
+    numbers_at_once
+        Most numbers that are held at a time.
     """
-    places = layout.rows * layout.n_columns + layout.columns
-    order = np.argsort(places, kind="stable")
-    places, numbers, outer = places[order], numbers[order], layout.outer[order]
-    starts = np.flatnonzero(np.diff(places, prepend=-1))
-    entries = layout.n_rows * layout.n_columns
-    at_once = max(1, BLOCK // max(numbers.size, entries))
+    entries = layout.rows * layout.n_columns + layout.columns
+    order = np.argsort(entries, kind="stable")
+    entries, costs, outer = entries[order], costs[order], layout.outer[order]
+    starts = np.flatnonzero(np.diff(entries, prepend=-1))
+    n_entries = layout.n_rows * layout.n_columns
+    at_once = max(1, numbers_at_once // max(costs.size, n_entries))
     cheapest = 0.0
     for first in range(0, 1 << layout.n_outer, at_once):
         patterns = np.arange(first, min(first + at_once, 1 << layout.n_outer))
-        inside = np.ones((patterns.size, numbers.size), dtype=bool)
+        inside = np.ones((patterns.size, costs.size), dtype=bool)
         for index in outer.T:
             inside &= (patterns[:, np.newaxis] >> index) & 1 != 0
-        sums = np.zeros((patterns.size, entries))
-        sums[:, places[starts]] = np.add.reduceat(inside * numbers, starts, axis=1)
+        sums = np.zeros((patterns.size, n_entries))
+        sums[:, entries[starts]] = np.add.reduceat(inside * costs, starts, axis=1)
         tables = sums.reshape(patterns.size, layout.n_rows, layout.n_columns)
-        cheapest = min(cheapest, _cheapest_rows(tables))
+        cheapest = min(cheapest, _cheapest_rows(tables, numbers_at_once))
     return cheapest
 
 
-def _cheapest_rows(tables: FloatArray) -> float:
+def _cheapest_rows(tables: FloatArray, numbers_at_once: int) -> float:
     """Return the least cost over all patterns of the rows of some (rows, columns) tables."""
     count, n_rows, n_columns = tables.shape
-    at_once = max(1, BLOCK // (count * max(n_rows, n_columns)))
+    at_once = max(1, numbers_at_once // (count * max(n_rows, n_columns)))
     cheapest = 0.0
     for first in range(0, 1 << n_rows, at_once):
         patterns = np.arange(first, min(first + at_once, 1 << n_rows))

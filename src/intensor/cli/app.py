@@ -1,4 +1,4 @@
-"""The door of the command line: the commands under one name, and usage errors."""
+"""The command line: all commands under one name, and usage errors."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from intensor.cli.complete import complete
 from intensor.cli.demo import demo
 from intensor.cli.failures import CHECK_FAILED, INTERRUPTED, OK, READER_GONE, USAGE, guard, say
 from intensor.cli.fit import fit
-from intensor.cli.groups import as_command
 from intensor.cli.info import info
+from intensor.cli.options import as_command
 from intensor.cli.output import OutputError, ReaderGoneError, close_output
 from intensor.cli.predict import predict
 from intensor.cli.report import report
@@ -68,11 +68,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments
-        Words after the name of the program; those of the process by default.
+        Arguments after the name of the program; by default those of the process.
     """
     open_streams()
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    code = guard(lambda: _run(words), debug="--debug" in words)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    code = guard(lambda: _run(given), debug="--debug" in given)
     try:
         close_output()
     except ReaderGoneError:
@@ -83,26 +83,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _run(words: list[str]) -> int:
+def _run(arguments: list[str]) -> int:
+    """Run a command and return its exit code."""
     command = typer.main.get_command(app)
     try:
-        code = command.main(args=words, prog_name="intensor", standalone_mode=False)
-    except SystemExit as stop:  # typer leaves like this when the reader of its help is gone
+        code = command.main(args=arguments, prog_name="intensor", standalone_mode=False)
+    except SystemExit as stop:  # typer exits like this when nobody reads its help any more
         return READER_GONE if stop.code == CHECK_FAILED else int(stop.code or OK)
     except typer.Abort:
         return INTERRUPTED
     except Exception as problem:
-        # typer's errors have had several homes; what they share is how they put themselves
+        # typer has had its errors in several modules; all of them have this method
         if not hasattr(problem, "format_message"):
             raise
-        return _refuse(problem, words)
+        return _refuse(problem)
     return code if isinstance(code, int) else OK
 
 
-def _refuse(problem: Exception, words: list[str]) -> int:
-    """Say what is wrong with the command line, in one sentence and a hint."""
+def _refuse(problem: Exception) -> int:
+    """Say in one sentence what is wrong with the command line."""
     message = problem.format_message().strip()  # type: ignore[attr-defined]
-    if not message:  # what "no_args_is_help" raises in some versions
+    if not message:  # some versions of typer have none if there is no command
         message = "expected a command"
     message = message[0].lower() + message[1:]
     with contextlib.suppress(AttributeError):

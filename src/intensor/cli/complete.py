@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from intensor.cli.failures import INTERRUPTED, OK, say
-from intensor.cli.groups import Columns, Common, FitWords, Unseen
+from intensor.cli.options import Columns, Common, FitOptions
 from intensor.cli.output import check_stdout, write, write_json
 from intensor.cli.places import (
     STDOUT,
@@ -21,17 +20,16 @@ from intensor.cli.places import (
     check_output,
     table_kind,
 )
-from intensor.errors import DenseTooLargeError, FileFormatError, SettingError
+from intensor.errors import FileFormatError, SettingError
+from intensor.options import declared
 
 if TYPE_CHECKING:
-    from intensor.cli.filling import Filled
     from intensor.data.table import Table
-    from intensor.fitting.record import Fit
 
 __all__ = ["complete"]
 
-MOST_CELLS = 10**7
 MARK = "source"
+"""Name of the column that --mark adds."""
 
 
 class Cells(StrEnum):
@@ -61,16 +59,10 @@ def complete(
     mark: Annotated[
         bool, typer.Option("--mark", help="Add a column that says observed or predicted.")
     ] = False,
-    unseen: Annotated[
-        Unseen,
-        typer.Option(help="A label without observations: an error, or the mean over its mode."),
-    ] = Unseen.mean,
-    mode: Annotated[
-        list[str] | None,
-        typer.Option(help="Column of labels, once per mode.", show_default="all other columns"),
-    ] = None,
+    unseen: Annotated[str, declared.UNSEEN] = declared.UNSEEN.default,
+    modes: Annotated[list[str] | None, declared.MODES] = None,
     columns: Columns,
-    words: FitWords,
+    options: FitOptions,
     common: Common,
 ) -> int:
     """Fit a model to a file and fill in what is missing.
@@ -87,28 +79,42 @@ def complete(
         check_output(output, suffixes=TABLE_SUFFIXES, inputs=[data])
         if mark and table_kind(output) in TENSOR_KINDS:
             raise FileFormatError(f"{output}: has no room for marks; write .csv, .tsv or .parquet")
-    options = words.options()
-    check_checkpoint(options.checkpoint, others=[data, output])
 
-    from intensor.cli.figures import errors_of, figures_of  # noqa: PLC0415
-    from intensor.cli.filling import check_seen, fill_all, fill_missing  # noqa: PLC0415
-    from intensor.cli.fitting import ended_early, fit_table, read_data  # noqa: PLC0415
+    from intensor.fitting.options import check_options  # noqa: PLC0415
+
+    checked = check_options(**options)
+    check_checkpoint(checked.checkpoint, others=[data, output])
+
+    import numpy as np  # noqa: PLC0415
+
+    from intensor._complete import complete as complete_table  # noqa: PLC0415
+    from intensor.cli.figures import describe, errors_of, figures_of  # noqa: PLC0415
+    from intensor.cli.fit import (  # noqa: PLC0415
+        ended_early,
+        read_data,
+        warn_if_empty,
+        watched,
+    )
     from intensor.cli.tables import check_writable, write_cells  # noqa: PLC0415
 
-    table = read_data(data, columns, mode)
+    table = read_data(data, columns, modes)
     check_writable(output, table.labels)
     if mark and MARK in (*table.labels.modes, table.labels.value, columns.weight):
         raise SettingError(f"--mark adds a column {MARK!r}, but {data} has one already")
-    everything = _wants_all(table, cells, data)
-    if unseen is Unseen.error:
-        check_seen(table, data, everything=everything)
-    fitted = fit_table(table, options, quiet=common.quiet)
-    if everything:
-        filled = fill_all(table, fitted, unseen=unseen.value)
-    else:
-        filled = fill_missing(table, fitted, data, columns=columns, unseen=unseen.value)
-    named = filled.columns(MARK if mark else None)
-    write_cells(output, named, coords=filled.coords, values=filled.values, shape=table.shape)
+    with watched(quiet=common.quiet) as callback:
+        filled, fitted = complete_table(
+            table,
+            cells=_choose_cells(table, cells, data),
+            unseen=unseen,
+            callback=callback,
+            **options,
+        )
+    warn_if_empty(fitted)
+    predicted = int(filled.predicted.sum())
+    named = filled.columns()
+    if mark:
+        named[MARK] = np.where(filled.predicted, "predicted", "observed").astype(object)
+    write_cells(output, named, coords=filled.coords(), values=filled.values, shape=table.shape)
     interrupted = ended_early(fitted)
     seconds = time.perf_counter() - start
     if common.json:
@@ -119,45 +125,30 @@ def complete(
                 **errors_of(fitted, *table.observed()),
                 "seconds": {"total": seconds},
                 "interrupted": interrupted,
-                "rows": len(filled.values),
-                "predicted": filled.count,
+                "rows": len(filled),
+                "predicted": predicted,
                 "output": str(output),
             }
         )
     elif output != STDOUT and not common.quiet:
-        _summarise(fitted, filled, table, output=output, seconds=seconds)
+        write(describe(fitted, errors_of(fitted, *table.observed())))
+        write(
+            f"\n{predicted} of {len(filled)} values predicted; {output} written, {seconds:.1f} s\n"
+        )
     if interrupted:
         say("warning", "interrupted; what was missing was filled by the best model so far")
         return INTERRUPTED
     return OK
 
 
-def _wants_all(table: Table, cells: Cells, path: Path) -> bool:
-    """Decide between the rows of the file and every combination, which must not be too many."""
+def _choose_cells(table: Table, cells: Cells, path: Path) -> str:
+    """Return "missing" or "all": with auto, the rows without a value if there are any."""
     n_missing = len(table.missing())
     if cells is Cells.missing and not n_missing:
         raise FileFormatError(
             f"{path}: every row has a value, so there is nothing to fill; use --cells all for "
             "every combination of labels"
         )
-    if cells is Cells.missing or (cells is Cells.auto and n_missing):
-        return False
-    total = math.prod(table.shape)
-    if total > MOST_CELLS:
-        lengths = " x ".join(map(str, table.shape))
-        raise DenseTooLargeError(
-            f"{path}: all combinations of labels are {lengths} = {total} cells; expected at most "
-            f"{MOST_CELLS} (list the cells that you want, as rows without a value or with "
-            "intensor predict)"
-        )
-    return True
-
-
-def _summarise(fitted: Fit, filled: Filled, table: Table, *, output: Path, seconds: float) -> None:
-    from intensor.cli.figures import describe, errors_of  # noqa: PLC0415
-
-    write(describe(fitted, errors_of(fitted, *table.observed())))
-    write(
-        f"\n{filled.count} of {len(filled.values)} values predicted; {output} written, "
-        f"{seconds:.1f} s\n"
-    )
+    if cells is Cells.auto:
+        cells = Cells.missing if n_missing else Cells.all
+    return cells.value

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from intensor.cli.failures import CHECK_FAILED, INTERRUPTED, OK, say
-from intensor.cli.groups import Common
+from intensor.cli.options import Common
 from intensor.cli.output import (
     OutputError,
     ReaderGoneError,
@@ -57,7 +57,7 @@ def demo(
         with contextlib.suppress(ReaderGoneError, OutputError):
             write("The first time, compiling takes 10 to 20 seconds; after that it is quick.\n\n")
 
-    from intensor.cli.fitting import ended_early  # noqa: PLC0415
+    from intensor.cli.fit import ended_early  # noqa: PLC0415
     from intensor.cli.trial import run_trial  # noqa: PLC0415
     from intensor.report import render  # noqa: PLC0415
     from intensor.storage.atomic import atomic_write  # noqa: PLC0415

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
+import shlex
+import signal
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from intensor.cli.failures import INTERRUPTED, OK, say
-from intensor.cli.groups import Columns, Common, FitWords
+from intensor.cli.options import Columns, Common, FitOptions
 from intensor.cli.output import write, write_json
 from intensor.cli.places import check_checkpoint, check_output
+from intensor.cli.progress import shown_progress
+from intensor.options import declared
 
-__all__ = ["fit"]
+if TYPE_CHECKING:
+    from intensor.data.table import Table
+    from intensor.fitting.options import Options
+    from intensor.fitting.record import Fit
+    from intensor.solver.loop import Callback
+
+__all__ = ["ended_early", "fit", "fit_table", "read_data", "warn_if_empty", "watched"]
 
 
 def fit(
@@ -22,12 +36,9 @@ def fit(
     ],
     *,
     output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write (.npz).")],
-    mode: Annotated[
-        list[str] | None,
-        typer.Option(help="Column of labels, once per mode.", show_default="all other columns"),
-    ] = None,
+    modes: Annotated[list[str] | None, declared.MODES] = None,
     columns: Columns,
-    words: FitWords,
+    options: FitOptions,
     common: Common,
 ) -> int:
     """Fit a model to observations and save it.
@@ -36,25 +47,23 @@ def fit(
     """
     start = time.perf_counter()
     check_output(output, suffixes=[".npz"], inputs=[data])
-    options = words.options()
-    check_checkpoint(options.checkpoint, others=[data, output])
+
+    from intensor.fitting.options import check_options  # noqa: PLC0415
+
+    checked = check_options(**options)
+    check_checkpoint(checked.checkpoint, others=[data, output])
 
     from intensor.cli.figures import describe, errors_of, figures_of  # noqa: PLC0415
-    from intensor.cli.fitting import ended_early, fit_table, read_data  # noqa: PLC0415
     from intensor.fitting.model_file import save  # noqa: PLC0415
 
-    table = read_data(data, columns, mode)
+    table = read_data(data, columns, modes)
     read = time.perf_counter()
-    fitted = fit_table(table, options, quiet=common.quiet)
+    fitted = fit_table(table, checked, quiet=common.quiet)
     done = time.perf_counter()
     save(fitted, output)
     interrupted = ended_early(fitted)
     errors = errors_of(fitted, *table.observed())
-    seconds = {
-        "read": read - start,
-        "fit": done - read,
-        "total": time.perf_counter() - start,
-    }
+    seconds = {"read": read - start, "fit": done - read, "total": time.perf_counter() - start}
     if common.json:
         write_json(
             {
@@ -73,3 +82,93 @@ def fit(
         say("warning", f"interrupted; the best model so far was saved to {output}")
         return INTERRUPTED
     return OK
+
+
+def read_data(path: Path, columns: Columns, modes: list[str] | None) -> Table:
+    """Read the observations of a file; warn of columns that can hardly be modes."""
+    import numpy as np  # noqa: PLC0415
+
+    from intensor.data.doubts import warn_of_doubts  # noqa: PLC0415
+    from intensor.data.readers import read_table  # noqa: PLC0415
+    from intensor.data.readers.files import find_format  # noqa: PLC0415
+
+    table = read_table(
+        path,
+        value=columns.value,
+        modes=modes or None,
+        weight=columns.weight,
+        kind=columns.kind,
+        one_based=columns.one_based,
+    )
+    if not modes and find_format(path, columns.kind).has_columns:
+        rows = ~np.isnan(table.values)
+        observed = table.codes if rows.all() else [codes[rows] for codes in table.codes]
+        warn_of_doubts(observed, table.labels, _mode_arguments, stacklevel=2)
+    return table
+
+
+def _mode_arguments(kept: list[str]) -> str:
+    """Return the arguments that keep only these modes."""
+    return " ".join(f"--mode {shlex.quote(name)}" for name in kept)
+
+
+def fit_table(table: Table, options: Options, *, quiet: bool) -> Fit:
+    """Fit the rows that have a value, and show the progress."""
+    from intensor.fitting.fit import fit as fit_observations  # noqa: PLC0415
+
+    coords, values, weights = table.observed()
+    with watched(quiet=quiet) as callback:
+        found = fit_observations(
+            coords,
+            values,
+            options,
+            shape=table.shape,
+            sample_weight=weights,
+            labels=table.labels,
+            callback=callback,
+        )
+    warn_if_empty(found)
+    return found
+
+
+@contextlib.contextmanager
+def watched(*, quiet: bool) -> Iterator[Callback | None]:
+    """Show the progress of a fit, and let SIGTERM end it as Ctrl-C does."""
+    with shown_progress(quiet=quiet) as callback, _terminated_politely():
+        yield callback
+
+
+def warn_if_empty(found: Fit) -> None:
+    """Warn if a fit ended so early that its model has no box."""
+    from intensor.solver.result import Status  # noqa: PLC0415
+
+    if not len(found.model) and found.status in (Status.INTERRUPTED, Status.STOPPED):
+        say(
+            "warning",
+            f"the fit ended ({found.status}) before its model had a single box, so it predicts "
+            "nothing but the baseline, if there is one; give it more time",
+        )
+
+
+def ended_early(fit: Fit) -> bool:
+    """Say whether someone interrupted the fit."""
+    from intensor.solver.result import Status  # noqa: PLC0415
+
+    return fit.status is Status.INTERRUPTED
+
+
+@contextlib.contextmanager
+def _terminated_politely() -> Iterator[None]:
+    """Let SIGTERM end a fit as Ctrl-C does: with its best model."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(signum: int, frame: FrameType | None) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    previous = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous if previous is not None else signal.SIG_DFL)

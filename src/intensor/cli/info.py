@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from intensor.cli.failures import OK
-from intensor.cli.groups import Common
+from intensor.cli.options import Common
 from intensor.cli.output import (
     LONGEST,
     check_stdout,

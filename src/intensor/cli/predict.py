@@ -1,4 +1,4 @@
-"""``intensor predict``: the values of cells, by a model."""
+"""``intensor predict``: predicts the values of cells with a model."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 
 from intensor.cli.failures import OK
-from intensor.cli.groups import Common, Format, Unseen
+from intensor.cli.options import FORMAT, ONE_BASED, Common
 from intensor.cli.output import check_stdout, write, write_json
 from intensor.cli.places import STDOUT, TABLE_SUFFIXES, check_output
 from intensor.errors import SettingError
+from intensor.options import declared
 
 __all__ = ["predict"]
 
@@ -29,17 +30,9 @@ def predict(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="File to write; - for CSV on stdout.")
     ] = STDOUT,
-    unseen: Annotated[
-        Unseen,
-        typer.Option(help="A label without observations: an error, or the mean over its mode."),
-    ] = Unseen.error,
-    format: Annotated[
-        Format | None, typer.Option(help="Of CELLS, when its suffix does not say it.")
-    ] = None,
-    one_based: Annotated[
-        bool | None,
-        typer.Option("--one-based/--zero-based", help="Whether indices of CELLS begin at 1 or 0."),
-    ] = None,
+    unseen: Annotated[str, declared.UNSEEN] = declared.UNSEEN.default,
+    format: Annotated[str | None, FORMAT] = None,
+    one_based: Annotated[bool | None, ONE_BASED] = None,
     common: Common,
 ) -> int:
     """Predict cells with a model.
@@ -56,24 +49,21 @@ def predict(
 
     import numpy as np  # noqa: PLC0415
 
-    from intensor.cli.matching import check_readable, known_cells  # noqa: PLC0415
-    from intensor.cli.tables import check_writable, write_cells  # noqa: PLC0415
-    from intensor.data.readers import read_cells  # noqa: PLC0415
+    from intensor.cli.tables import (  # noqa: PLC0415
+        check_writable,
+        read_model_cells,
+        write_cells,
+    )
     from intensor.fitting.model_file import load  # noqa: PLC0415
+    from intensor.model.predictor import known_cells  # noqa: PLC0415
 
     fit = load(model)
     check_writable(output, fit.labels)
-    kind = None if format is None else format.value
-    check_readable(fit, cells, kind)
-    columns = read_cells(
-        cells,
-        modes=fit.labels.modes,
-        kind=kind,
-        one_based=one_based,
-        like=fit.labels,
-    )
-    coords, strange = known_cells(fit, columns, path=cells, unseen=unseen.value)
-    predicted = fit.predict(coords, unseen=unseen.value)
+    table = read_model_cells(fit, cells, kind=format, one_based=one_based)
+    predicted = fit.predict(table, unseen=unseen)
+    columns = [table.mode_labels(mode) for mode in range(len(fit.shape))]
+    coords = fit.labels.encode(columns)
+    strange = (known_cells(coords, fit.predictor.counts, fit.shape) < 0).any(axis=1).sum()
     named = dict(zip(fit.labels.modes, columns, strict=True))
     write_cells(
         output,
@@ -87,7 +77,7 @@ def predict(
             {
                 "command": "predict",
                 "n": len(predicted),
-                "unseen": strange,
+                "unseen": int(strange),
                 "seconds": {"total": time.perf_counter() - start},
                 "output": str(output),
             }

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from intensor.cli.failures import OK
-from intensor.cli.groups import Columns, Common
+from intensor.cli.options import Columns, Common
 from intensor.cli.output import write, write_json
 from intensor.cli.places import check_output
 
@@ -33,15 +33,15 @@ def report(
     """Write a self-contained page: certificate, convergence, radius, boxes and residuals."""
     check_output(output, suffixes=SUFFIXES, inputs=[model, data])
 
-    from intensor.cli.matching import observations_of  # noqa: PLC0415
+    from intensor.cli.tables import read_observed  # noqa: PLC0415
     from intensor.fitting.model_file import load  # noqa: PLC0415
     from intensor.report import render  # noqa: PLC0415
     from intensor.storage.atomic import atomic_write  # noqa: PLC0415
 
     fit = load(model)
-    coords, values, weights = observations_of(fit, data, columns)
-    found = fit.verify(coords, values, sample_weight=weights)
-    page = render(fit, coords, values, sample_weight=weights, verification=found, title=title)
+    table = read_observed(fit, data, columns)
+    found = fit.verify(table)
+    page = render(fit, table, verification=found, title=title)
     with atomic_write(output) as temporary:
         temporary.write_text(page, encoding="utf-8")
     if common.json:

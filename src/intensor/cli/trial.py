@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from intensor._arrays import FloatArray, IndexArray
-from intensor.cli.fitting import fit_table
+from intensor.cli.fit import fit_table
 from intensor.data.table import Table
 from intensor.datasets import flights
 from intensor.fitting.options import check_options

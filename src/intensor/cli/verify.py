@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from intensor.cli.failures import CHECK_FAILED, OK
-from intensor.cli.groups import Columns, Common
+from intensor.cli.options import Columns, Common
 from intensor.cli.output import number, write, write_json
 
 __all__ = ["verify"]
@@ -33,12 +33,12 @@ def verify(
     to check is called open.
     """
     start = time.perf_counter()
-    from intensor.cli.matching import observations_of  # noqa: PLC0415
+    from intensor.cli.tables import read_observed  # noqa: PLC0415
     from intensor.fitting.model_file import load  # noqa: PLC0415
 
     fit = load(model)
-    coords, values, weights = observations_of(fit, data, columns)
-    found = fit.verify(coords, values, sample_weight=weights, effort=effort)
+    table = read_observed(fit, data, columns)
+    found = fit.verify(table, effort=effort)
     if common.json:
         write_json(
             {
@@ -52,7 +52,7 @@ def verify(
                     {"name": check.name, "passed": check.passed, "message": check.message}
                     for check in found.checks
                 ],
-                "n": len(values),
+                "n": len(table) - len(table.missing()),
                 "seconds": {"total": time.perf_counter() - start},
             }
         )

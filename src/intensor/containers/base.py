@@ -1,7 +1,6 @@
-"""What every container can do, and which one some data is.
+"""The protocol of containers, and the container that some data needs.
 
-Packages that hold data are never imported to find out: an object of a package that is not loaded
-does not exist.
+No package is imported to find that out: if a package is not loaded, there are no objects of it.
 """
 
 from __future__ import annotations
@@ -9,24 +8,18 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
-from intensor.data.labels import Labels
-from intensor.errors import (
-    DenseTooLargeError,
-    EmptyDataError,
-    NegativeValueError,
-    SettingError,
-    ValuesError,
-)
+from intensor.data.table import Table
+from intensor.data.values import find_bad_value, raise_bad
+from intensor.errors import DenseTooLargeError, EmptyDataError, SettingError, ValuesError
 
 __all__ = [
     "Container",
-    "Observed",
+    "InnerContainer",
     "check_exact",
     "check_observed",
     "check_size",
@@ -34,40 +27,18 @@ __all__ = [
     "open_container",
 ]
 
-MOST_CELLS = 10**7
-"""Cells that ``cells="all"`` writes out at most."""
-EXACT = 2.0**53
-"""Whole numbers below this are kept by float64."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Observed:
-    """The observations that a container holds.
-
-    Attributes
-    ----------
-    coords
-        (n, p) cells.
-    values
-        (n,) values, finite and not below 0.
-    weights
-        (n,) how much each counts, or None for all the same.
-    labels
-        What modes and indices are called.
-    """
-
-    coords: IndexArray
-    values: FloatArray
-    labels: Labels
-    weights: FloatArray | None = None
+MAX_DENSE_CELLS = 10**7
+"""Largest number of cells that ``cells="all"`` writes out."""
+MIN_ROUNDED_INTEGER = 2.0**53
+"""Smallest integer that float64 may round."""
 
 
 class Container(Protocol):
     """Data that was read once and can be filled."""
 
     @property
-    def observed(self) -> Observed:
-        """What is there."""
+    def table(self) -> Table:
+        """The observations, and perhaps rows without a value."""
 
     @property
     def n_missing(self) -> int:
@@ -78,6 +49,33 @@ class Container(Protocol):
 
     def fill(self, predicted: FloatArray) -> Any:
         """Return a new container of the same type, with predictions where values were missing."""
+
+
+class InnerContainer:
+    """A container whose cells another one knows; it only turns the result back.
+
+    Attributes
+    ----------
+    inner
+        The other container.
+    """
+
+    def __init__(self, inner: Container) -> None:
+        self.inner = inner
+
+    @property
+    def table(self) -> Table:
+        """The observations, and perhaps rows without a value."""
+        return self.inner.table
+
+    @property
+    def n_missing(self) -> int:
+        """Number of cells to predict."""
+        return self.inner.n_missing
+
+    def missing(self, part: slice) -> IndexArray:
+        """Return some of the cells to predict."""
+        return self.inner.missing(part)
 
 
 def open_container(
@@ -95,14 +93,17 @@ def open_container(
     value, modes, weight
         Columns of a table.
     every
-        Whether cells that are not listed are to be filled, too.
+        Whether cells that are not listed are filled, too.
     """
-    array = _open_array(data, every=every)
-    if array is None:
+    container = _open_without_columns(data, every=every)
+    if container is None:
         from intensor.containers import frames  # noqa: PLC0415  (imports narwhals)
 
-        if frames.is_frame(data):
-            return frames.FrameContainer(data, value=value, modes=modes, weight=weight, every=every)
+        frame = frames.open_frame(data)
+        if frame is not None:
+            return frames.FrameContainer(
+                data, frame, value=value, modes=modes, weight=weight, every=every
+            )
         raise ValuesError(
             f"data is {_describe(data)}; expected a NumPy array, a masked array, a table of "
             "pandas, polars or pyarrow, an xarray.DataArray, a sparse.COO or a SciPy sparse array"
@@ -113,11 +114,15 @@ def open_container(
                 f"{name} is {option!r}, which names columns of a table, but data is "
                 f"{_describe(data)}; leave {name} out"
             )
-    return array
+    return container
 
 
-def _open_array(data: Any, *, every: bool) -> Container | None:
-    """Return the container of an array of some kind, None for all else."""
+def _open_without_columns(data: Any, *, every: bool) -> Container | None:
+    """Return the container of an array or of a table from a file, None for all else."""
+    if isinstance(data, Table):
+        from intensor.containers.tabular import TableContainer  # noqa: PLC0415
+
+        return TableContainer(data, every=every)
     if isinstance(data, np.ndarray):
         from intensor.containers.dense import DenseContainer  # noqa: PLC0415
 
@@ -144,7 +149,7 @@ def is_a(data: Any, package: str, name: str) -> bool:
 
 
 def _describe(data: Any) -> str:
-    """Return what some data is, with a hint where one step makes it a container."""
+    """Return the type of some data, with a hint if one step makes it a container."""
     kind = type(data)
     name = f"a {kind.__qualname__} of {kind.__module__.split('.')[0]}"
     hints = {
@@ -161,53 +166,44 @@ def _describe(data: Any) -> str:
     return name if hint is None else f"{name} ({hint})"
 
 
-def check_observed(values: AnyArray, where: Callable[[int], str]) -> FloatArray:
-    """Return values as float64, or say which of them cannot be fitted.
+def check_observed(values: AnyArray, subject: Callable[[int], str]) -> FloatArray:
+    """Return values as float64, or raise an error about one that cannot be fitted.
 
     Parameters
     ----------
     values
-        (n,) numbers, none of them missing.
-    where
-        From a place among the values to the words that name it in the container.
+        (n,) numbers; NaN stands for a missing value.
+    subject
+        From a position among the values to what to call it.
     """
     with np.errstate(over="ignore"):
         result: FloatArray = values.astype(np.float64, copy=False)
-    if result.size == 0:
+    if np.isnan(result).all():
         raise EmptyDataError(
             "the data has no observed value, only missing ones; expected at least one"
         )
-    if not np.isfinite(result).all():
-        place = int(np.argmin(np.isfinite(result)))
-        raise ValuesError(
-            f"the value {where(place)} is {result[place]}; expected finite numbers "
-            "(what is missing must be NaN, masked or null)"
-        )
-    if result.min() < 0.0:
-        place = int(np.argmax(result < 0.0))
-        raise NegativeValueError(
-            f"the value {where(place)} is {result[place]}; expected values >= 0, since the model "
-            "is nonnegative (clip or shift the data)"
-        )
+    raise_bad(find_bad_value(result), subject)
     return result
 
 
-def check_exact(observed: Observed) -> None:
-    """Raise when whole numbers would be rounded on their way into a floating type."""
-    if float(observed.values.max()) >= EXACT:
+def check_exact(values: FloatArray) -> None:
+    """Raise when integers would be rounded on their way into a floating type."""
+    largest = float(np.nanmax(values))
+    if largest >= MIN_ROUNDED_INTEGER:
         raise ValuesError(
-            f"the largest value is {observed.values.max():.17g}, kept as a whole number, and from "
-            "2^53 on a floating type, which predictions need, rounds; convert the "
-            "values to float64 first if that is all right"
+            f"the largest value is {largest:.17g}, stored as an integer, but predictions need a "
+            "floating type, which rounds integers of 2^53 and more; convert the values to float64 "
+            "first if that is all right"
         )
 
 
 def check_size(shape: Shape) -> int:
     """Return the number of cells of a shape, unless it is too large to be written out."""
     n_cells = math.prod(shape)
-    if n_cells > MOST_CELLS:
+    if n_cells > MAX_DENSE_CELLS:
         raise DenseTooLargeError(
-            f'cells="all" asks for {n_cells} cells of shape {shape}, and at most {MOST_CELLS} are '
-            'written out; use cells="missing" and predict the cells you need with the fit'
+            f'cells="all" asks for {n_cells} cells of shape {shape}; expected at most '
+            f"{MAX_DENSE_CELLS} (list the cells that you want as rows without a value, or use "
+            'cells="missing" and predict the cells you need with the fit)'
         )
     return n_cells

@@ -1,4 +1,4 @@
-"""Sparse arrays: what is stored is data, zeros too; what is not stored is missing, not zero."""
+"""Sparse arrays: stored entries are data, even zeros; all other cells are missing."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
-from intensor.containers.base import Observed, check_exact, check_observed, check_size
-from intensor.containers.dense import fitting_dtype, missing_flags
+from intensor.containers.base import InnerContainer, check_exact, check_observed
+from intensor.containers.dense import check_real, fitting_dtype
+from intensor.containers.tabular import TableContainer
 from intensor.data.labels import Labels, number_labels
+from intensor.data.table import Table
 from intensor.errors import EmptyDataError, ShapeError, ValuesError
 
 __all__ = ["CooContainer", "ScipyContainer"]
 
 
-class Entries:
+class StoredEntries(InnerContainer):
     """Stored entries of a sparse array, each cell at most once.
 
     Parameters
@@ -25,7 +27,7 @@ class Entries:
     data
         (n,) their values; NaN is missing.
     every
-        Whether cells that are not stored are to be filled, too.
+        Whether cells that are not stored are filled, too.
     """
 
     def __init__(
@@ -38,57 +40,25 @@ class Entries:
                 f"data of shape {shape} stores no entry; expected at least one (what is not "
                 "stored is missing, whatever the fill value)"
             )
-        self.data, self.shape, self.every = data, shape, every
-        self._gone = missing_flags(data)
-        there = np.flatnonzero(~self._gone)
+        check_real(data)
 
-        def where(row: int) -> str:
-            return f"at {tuple(coords[there[row]].tolist())}"
+        def subject(row: int) -> str:
+            return f"the value at {tuple(coords[row].tolist())}"
 
-        self.observed = Observed(
-            coords=coords[there], values=check_observed(data[there], where), labels=labels
-        )
-        if every:
-            self._cells = _all_cells(shape)
-            places = np.ravel_multi_index(tuple(coords[there].T), shape)
-            self._stored = np.zeros(len(self._cells), dtype=bool)
-            self._stored[places] = True
-            self._source = np.zeros(len(self._cells), dtype=np.int64)
-            self._source[places] = there
-            self._to_fill = self._cells[~self._stored]
-        else:
-            self._cells = coords
-            self._to_fill = coords[self._gone]
+        values = check_observed(data, subject)
+        table = Table(labels=labels, codes=tuple(coords.T), values=values)
+        super().__init__(TableContainer(table, every=every))
+        self._dtype = data.dtype
         if self.n_missing and data.dtype.kind in "iu":
-            check_exact(self.observed)
-
-    @property
-    def n_missing(self) -> int:
-        """Number of cells to predict."""
-        return len(self._to_fill)
-
-    def missing(self, part: slice) -> IndexArray:
-        """Return some of the cells to predict."""
-        return self._to_fill[part]
+            check_exact(values)
 
     def filled(self, predicted: FloatArray) -> tuple[IndexArray, AnyArray]:
         """Return cells and values with predictions where there were none."""
-        dtype = fitting_dtype(self.data.dtype, predicted)
-        if self.every:
-            values = self.data[self._source].astype(dtype)
-            values[~self._stored] = predicted.astype(dtype)
-        else:
-            values = self.data.astype(dtype)
-            values[self._gone] = predicted.astype(dtype)
-        return self._cells, values
+        table = self.inner.fill(predicted)
+        return table.coords(), table.values.astype(fitting_dtype(self._dtype, predicted))
 
 
-def _all_cells(shape: Shape) -> IndexArray:
-    """Return every cell of a tensor in lexicographic order."""
-    return np.stack(np.unravel_index(np.arange(check_size(shape)), shape), axis=1)
-
-
-class CooContainer(Entries):
+class CooContainer(StoredEntries):
     """A ``sparse.COO``."""
 
     def __init__(self, data: Any, *, every: bool, labels: Labels | None = None) -> None:
@@ -109,13 +79,13 @@ class CooContainer(Entries):
         return type(self._array)(
             cells.T,
             values,
-            shape=self.shape,
+            shape=self._array.shape,
             has_duplicates=False,
             fill_value=values.dtype.type(self._array.fill_value),
         )
 
 
-class ScipyContainer(Entries):
+class ScipyContainer(StoredEntries):
     """A SciPy sparse array or matrix in COO, CSR or CSC format."""
 
     def __init__(self, data: Any, *, every: bool) -> None:
@@ -142,5 +112,5 @@ class ScipyContainer(Entries):
         if self.n_missing == 0:
             return self._array
         cells, values = self.filled(predicted)
-        listed = self._kind((values, tuple(cells.T)), shape=self.shape)
+        listed = self._kind((values, tuple(cells.T)), shape=self._array.shape)
         return listed.asformat(self._array.format)

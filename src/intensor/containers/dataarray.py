@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from intensor._arrays import AnyArray, FloatArray, IndexArray
-from intensor.containers.base import Container, is_a
+from intensor._arrays import AnyArray, FloatArray
+from intensor.containers.base import Container, InnerContainer, is_a
 from intensor.containers.coo import CooContainer
 from intensor.containers.dense import DenseContainer
 from intensor.data.labels import Labels, as_labels
@@ -16,7 +16,7 @@ from intensor.errors import LabelError, ValuesError
 __all__ = ["DataArrayContainer"]
 
 
-class DataArrayContainer:
+class DataArrayContainer(InnerContainer):
     """A DataArray that holds a NumPy array or a ``sparse.COO``."""
 
     def __init__(self, data: Any, *, every: bool) -> None:
@@ -31,23 +31,14 @@ class DataArrayContainer:
                 f"data is a DataArray that holds a {type(data.data).__name__}; expected a NumPy "
                 "array or a sparse.COO (call data.compute() first)"
             )
-        self._data, self._inner = data, inner
-        self.observed = inner.observed
-
-    @property
-    def n_missing(self) -> int:
-        """Number of cells to predict."""
-        return self._inner.n_missing
-
-    def missing(self, part: slice) -> IndexArray:
-        """Return some of the cells to predict."""
-        return self._inner.missing(part)
+        super().__init__(inner)
+        self._data = data
 
     def fill(self, predicted: FloatArray) -> Any:
         """Return a DataArray with the same name, coordinates and attributes."""
         if self.n_missing == 0:
             return self._data
-        return self._data.copy(data=self._inner.fill(predicted))
+        return self._data.copy(data=self.inner.fill(predicted))
 
 
 def _labels(data: Any) -> Labels:
@@ -60,7 +51,7 @@ def _labels(data: Any) -> Labels:
 
 
 def _dimension(data: Any, name: Any) -> AnyArray:
-    """Return the labels of one dimension, each of which must be there once."""
+    """Return the labels of one dimension, which must be distinct."""
     if name not in data.indexes:
         return np.arange(data.sizes[name])
     index = data.indexes[name]
@@ -71,7 +62,7 @@ def _dimension(data: Any, name: Any) -> AnyArray:
             f"them distinct, or drop them with data.drop_vars({name!r}))"
         )
     labels: AnyArray = index.to_numpy()
-    if index.nlevels > 1:  # what is stacked is called by the labels of its levels
+    if index.nlevels > 1:  # a stacked dimension is named by the labels of its levels
         labels = np.array([" | ".join(map(str, label)) for label in labels], dtype=object)
     try:
         return as_labels(labels)

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray
-from intensor.containers.base import Observed, check_exact, check_observed
+from intensor.containers.base import check_exact, check_observed
 from intensor.data.labels import Labels, number_labels
+from intensor.data.table import Table
 from intensor.errors import EmptyDataError, ShapeError, ValuesError
 
-__all__ = ["DenseContainer", "fitting_dtype", "missing_flags"]
+__all__ = ["DenseContainer", "check_real", "fitting_dtype"]
 
-MOST_MODES = 63
-"""NumPy takes no more arrays than this to index with."""
+MAX_MODES = 63
+"""Largest number of arrays that NumPy takes to index with."""
 
 
 class DenseContainer:
@@ -24,35 +25,36 @@ class DenseContainer:
     def __init__(self, data: AnyArray, *, labels: Labels | None = None) -> None:
         if data.ndim == 0:
             raise ShapeError("data is a single number, without a mode; expected an array")
-        if data.ndim > MOST_MODES:
-            raise ShapeError(f"data has {data.ndim} modes; expected at most {MOST_MODES}")
+        if data.ndim > MAX_MODES:
+            raise ShapeError(f"data has {data.ndim} modes; expected at most {MAX_MODES}")
         if data.size == 0:
             raise EmptyDataError(f"data has shape {data.shape}: there is no cell; expected some")
         self._data = data
-        self._gone = missing_flags(data)
-        self._places = np.flatnonzero(self._gone)
-        places = np.nonzero(~self._gone)
-        raw = np.ma.getdata(data)
+        check_real(data)
+        self._gone = _missing_flags(data)
+        self._missing = np.flatnonzero(self._gone)
+        there = np.nonzero(~self._gone)
+        raw = np.asarray(np.ma.getdata(data))
 
-        def where(row: int) -> str:
-            return f"at {tuple(int(axis[row]) for axis in places)}"
+        def subject(row: int) -> str:
+            return f"the value at {tuple(int(axis[row]) for axis in there)}"
 
-        self.observed = Observed(
-            coords=np.stack(places, axis=1),
-            values=check_observed(np.asarray(raw)[places], where),
+        self.table = Table(
             labels=number_labels(data.shape) if labels is None else labels,
+            codes=there,
+            values=check_observed(raw[there], subject),
         )
         if self.n_missing and data.dtype.kind in "iu":
-            check_exact(self.observed)
+            check_exact(self.table.values)
 
     @property
     def n_missing(self) -> int:
         """Number of cells that are NaN or masked."""
-        return int(self._places.size)
+        return int(self._missing.size)
 
     def missing(self, part: slice) -> IndexArray:
         """Return some of the missing cells, in the order of the array."""
-        return np.stack(np.unravel_index(self._places[part], self._data.shape), axis=1)
+        return np.stack(np.unravel_index(self._missing[part], self._data.shape), axis=1)
 
     def fill(self, predicted: FloatArray) -> Any:
         """Return a copy in which every cell has a value."""
@@ -69,13 +71,17 @@ class DenseContainer:
         )
 
 
-def missing_flags(data: AnyArray) -> AnyArray:
-    """Return which entries are NaN or masked, for arrays of real numbers."""
+def check_real(data: AnyArray) -> None:
+    """Raise if an array does not hold real numbers."""
     if data.dtype.kind not in "biuf":
         raise ValuesError(
             f"data has dtype {data.dtype}; expected real numbers, with NaN or a mask for what is "
             "missing"
         )
+
+
+def _missing_flags(data: AnyArray) -> AnyArray:
+    """Return which entries are NaN or masked."""
     gone: AnyArray = np.array(np.ma.getmaskarray(data), copy=True)
     if data.dtype.kind == "f":
         gone |= np.isnan(np.asarray(np.ma.getdata(data)))

@@ -1,10 +1,10 @@
-"""Columns that became modes because nobody named the modes, and can hardly be meant as such.
+"""Doubts about columns that became modes because nobody named the modes.
 
-A mode says something about a new cell only if other observations share its index. So the measure of
-a mode is the share of observations that are alone with their index in it: that is the share of
-held-out cells whose index would never have been seen. It is near 1 for numbers of rows, and large
-for times and measured quantities. A column is only doubted if another mode stands up to the same
-test: where all modes are long and hardly observed, no single column is to blame.
+A mode says something about a new cell only if other observations share its index. So the measure
+of a mode is the share of observations that are alone with their index in it. That is the share of
+held-out cells whose index would never have been seen. It is near 1 for row numbers, and large for
+times and measured quantities. A column is only doubted if another mode passes the same test: where
+all modes are long and hardly observed, no single column is to blame.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from intensor.errors import ModeWarning
 __all__ = ["doubtful_modes", "warn_of_doubts"]
 
 MIN_ROWS = 20
-"""Fewest observations from which anything is concluded: small tables are often sparse by chance."""
-MOST_ALONE = 0.9
-"""Share of observations with an index of their own from which a column is doubted."""
-MOST_ALONE_MEASURED = 0.2
-"""The same for times and measured quantities, which seldom are labels in the first place."""
-MOST_ALONE_ELSEWHERE = 0.5
-"""The most that this share may be in the best mode for any other one to be doubted."""
-ROW_NUMBERS = ("", "index", "level_0", "Unnamed: 0")
-"""Names under which the row numbers of a table are exported."""
-SECONDS = (946_684_800, 2_524_608_000)
-"""Seconds since 1970 from the year 2000 to 2050: whole numbers that are most likely times."""
+"""Fewest observations that allow a doubt: smaller tables are often sparse by chance."""
+MIN_ALONE = 0.9
+"""Smallest share of observations with an index of their own that makes a column doubtful."""
+MIN_ALONE_MEASURED = 0.2
+"""The same share for times and measured quantities, which are seldom meant as labels."""
+MAX_ALONE_IN_BEST_MODE = 0.5
+"""Largest share of lone observations in the best mode that lets another mode be doubted."""
+ROW_NUMBER_NAMES = ("", "index", "level_0", "Unnamed: 0")
+"""Names under which packages export the row numbers of a table."""
+LIKELY_UNIX_SECONDS = (946_684_800, 2_524_608_000)
+"""Seconds since 1970 at the start of 2000 and 2050: integers between them are most likely times."""
 
 
 def doubtful_modes(columns: Sequence[AnyArray], labels: Labels) -> dict[str, str]:
@@ -56,7 +56,7 @@ def doubtful_modes(columns: Sequence[AnyArray], labels: Labels) -> dict[str, str
     alone = [_alone(codes) for codes in columns]
     lengths = labels.shape
     shared = [share for share, length in zip(alone, lengths, strict=True) if length > 1]
-    standing_out = min(shared, default=1.0) <= MOST_ALONE_ELSEWHERE
+    standing_out = min(shared, default=1.0) <= MAX_ALONE_IN_BEST_MODE
     found: dict[str, str] = {}
     for name, codes, known, share in zip(labels.modes, columns, labels.indices, alone, strict=True):
         if n < MIN_ROWS and not (share == 1.0 and _row_numbers(name, known)):
@@ -65,13 +65,13 @@ def doubtful_modes(columns: Sequence[AnyArray], labels: Labels) -> dict[str, str
             found[name] = (
                 f"column {name!r} has the same label in every row, so it tells nothing apart"
             )
-        elif standing_out and share >= (MOST_ALONE_MEASURED if _measured(known) else MOST_ALONE):
+        elif standing_out and share >= (MIN_ALONE_MEASURED if _measured(known) else MIN_ALONE):
             kind = " (row numbers, it seems)" if _row_numbers(name, known) else ""
             found[name] = (
                 f"{_percent(share)} of the rows have a label of their own in column {name!r}"
                 f"{kind}, so no other row says anything about it and new cells cannot be predicted"
             )
-        elif n >= MIN_ROWS and share <= MOST_ALONE_ELSEWHERE:
+        elif n >= MIN_ROWS and share <= MAX_ALONE_IN_BEST_MODE:
             twin = _twin(name, codes, columns, labels)
             if twin is not None and twin not in found:
                 found[name] = f"column {name!r} tells the same apart as {twin!r}, label for label"
@@ -90,7 +90,9 @@ def warn_of_doubts(
     Parameters
     ----------
     advice
-        From the modes that stand up to the test to the words that choose them.
+        From the modes that pass the test to the text that tells how to choose them.
+    stacklevel
+        Frames between this function and the line to blame.
     """
     found = doubtful_modes(columns, labels)
     if not found:
@@ -112,7 +114,7 @@ def _alone(codes: AnyArray) -> float:
 
 def _row_numbers(name: str, known: AnyArray) -> bool:
     """Say whether labels are consecutive numbers under a name that is usual for row numbers."""
-    if name.strip() not in ROW_NUMBERS or known.dtype.kind not in "iu" or known.size < 3:
+    if name.strip() not in ROW_NUMBER_NAMES or known.dtype.kind not in "iu" or known.size < 3:
         return False
     return int(known.max()) - int(known.min()) == known.size - 1
 
@@ -126,7 +128,8 @@ def _measured(known: AnyArray) -> bool:
     if known.dtype.kind in "iu":
         low, high = int(known.min()), int(known.max())
         return any(
-            SECONDS[0] * unit <= low and high <= SECONDS[1] * unit for unit in (1, 10**3, 10**6)
+            LIKELY_UNIX_SECONDS[0] * unit <= low and high <= LIKELY_UNIX_SECONDS[1] * unit
+            for unit in (1, 10**3, 10**6)
         )
     some = known[0] if known.dtype == object else None
     return isinstance(some, datetime.datetime)

@@ -1,11 +1,11 @@
-"""Labels: what the modes and their indices are called."""
+"""Labels: the names of modes and indices, and how to find an index by its label."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,8 @@ from intensor._arrays import AnyArray, IndexArray, Shape
 from intensor.errors import LabelError
 
 __all__ = [
+    "NO_LABEL",
+    "Encoded",
     "Labels",
     "as_labels",
     "check_same_kind",
@@ -21,6 +23,12 @@ __all__ = [
     "look_up",
     "number_labels",
 ]
+
+NO_LABEL = (
+    "has no label{column}; expected one in every row (drop such rows, or give them a label of "
+    "their own)"
+)
+"""Message about a missing label; the row stands before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,7 +41,7 @@ class Labels:
         p names, one per mode (the columns of a table).
     indices
         p arrays: entry i of the k-th is the label of index i of mode k. Numbers, dates and
-        truth values keep their type; all else, strings among them, is an array of objects.
+        truth values keep their type; all others, including strings, are arrays of objects.
     value
         Name of the values.
     """
@@ -84,6 +92,21 @@ class Labels:
         return tuple(known[cells[:, mode]] for mode, known in enumerate(self.indices))
 
 
+class Encoded(NamedTuple):
+    """A column of labels as indices.
+
+    Attributes
+    ----------
+    codes
+        (n,) index of each row's label.
+    labels
+        (k,) the distinct labels, in order.
+    """
+
+    codes: AnyArray
+    labels: AnyArray
+
+
 def number_labels(shape: Iterable[int], *, value: str = "value") -> Labels:
     """Return labels that call every index by its number."""
     lengths = tuple(shape)
@@ -94,7 +117,7 @@ def number_labels(shape: Iterable[int], *, value: str = "value") -> Labels:
     )
 
 
-def factorise(column: ArrayLike) -> tuple[IndexArray, AnyArray]:
+def factorise(column: ArrayLike) -> Encoded:
     """Return the index of each entry among the sorted distinct labels, and those labels.
 
     Examples
@@ -106,21 +129,21 @@ def factorise(column: ArrayLike) -> tuple[IndexArray, AnyArray]:
     array = as_labels(column)
     if array.dtype != object:
         known, codes = np.unique(array, return_inverse=True)
-        return codes.reshape(-1).astype(np.int64), known
-    places: dict[Any, int] = {}
+        return Encoded(codes.reshape(-1).astype(np.int64), known)
+    numbers: dict[Any, int] = {}
     raw = np.fromiter(
-        (places.setdefault(label, len(places)) for label in array), np.int64, array.size
+        (numbers.setdefault(label, len(numbers)) for label in array), np.int64, array.size
     )
-    labels = list(places)
+    labels = list(numbers)
     try:
-        order = sorted(range(len(labels)), key=lambda place: labels[place])
+        order = sorted(range(len(labels)), key=labels.__getitem__)
     except TypeError:  # labels of several kinds have no order: keep that of appearance
         order = list(range(len(labels)))
     rank = np.empty(len(labels), dtype=np.int64)
     rank[order] = np.arange(len(labels))
     known = np.empty(len(labels), dtype=object)
-    known[:] = [labels[place] for place in order]
-    return rank[raw], known
+    known[:] = [labels[number] for number in order]
+    return Encoded(rank[raw], known)
 
 
 def as_labels(column: ArrayLike) -> AnyArray:
@@ -136,12 +159,12 @@ def as_labels(column: ArrayLike) -> AnyArray:
     else:
         return array
     if missing.any():
-        raise LabelError(f"the label in row {int(np.argmax(missing))} is missing")
+        raise LabelError(f"row {int(np.argmax(missing))} " + NO_LABEL.format(column=""))
     return array
 
 
 def _is_missing(label: Any) -> bool:
-    """Say whether a label is None or one of the things that are not equal to themselves."""
+    """Say whether a label is None, NaN, NaT or the NA of pandas."""
     try:
         return label is None or bool(label != label)  # noqa: PLR0124  (NaN and NaT)
     except TypeError:  # the NA of pandas will not say
@@ -149,7 +172,7 @@ def _is_missing(label: Any) -> bool:
 
 
 def look_up(known: AnyArray, column: AnyArray) -> IndexArray:
-    """Return the place of each entry among the known labels, -1 for those that are not.
+    """Return the index of each entry among the known labels, -1 for entries that are not known.
 
     Numbers are compared exactly, whatever their types: 2^53 + 1 is not the float 2^53.
     """
@@ -159,21 +182,19 @@ def look_up(known: AnyArray, column: AnyArray) -> IndexArray:
         with contextlib.suppress(ValueError, TypeError):
             column = column.astype(known.dtype)
     if known.dtype == object or column.dtype.kind not in "biufmM":
-        places = {label: place for place, label in enumerate(known.tolist())}
-        codes = (_place(places, label) for label in column.tolist())
+        indices = {label: index for index, label in enumerate(known.tolist())}
+        codes = (_index_of(indices, label) for label in column.tolist())
         return np.fromiter(codes, np.int64, column.size)
     comparable, exact = _as_type(column, known.dtype)
     if comparable is None:
         return np.full(column.size, -1, dtype=np.int64)
     order = np.argsort(known, kind="stable")
-    spots = np.searchsorted(known, comparable, sorter=order)
-    spots = order[np.minimum(spots, known.size - 1)]
-    return np.where(exact & (known[spots] == comparable), spots, -1).astype(np.int64)
+    nearest = np.searchsorted(known, comparable, sorter=order)
+    nearest = order[np.minimum(nearest, known.size - 1)]
+    return np.where(exact & (known[nearest] == comparable), nearest, -1).astype(np.int64)
 
 
-def check_same_kind(
-    known: AnyArray, column: AnyArray, codes: IndexArray, *, name: str, what: str = "column"
-) -> None:
+def check_same_kind(known: AnyArray, column: AnyArray, codes: IndexArray, *, name: str) -> None:
     """Raise when no label of a column is known because it holds text for numbers, or vice versa.
 
     Such a column is a mistake rather than a list of new labels, so that it is refused even where
@@ -183,13 +204,13 @@ def check_same_kind(
     if not codes.size or (codes >= 0).any() or ours == theirs or None in (ours, theirs):
         return
     raise LabelError(
-        f"{what} {name!r} holds {theirs} (the first is {column[:1].tolist()[0]!r}), but the labels "
+        f"column {name!r} holds {theirs} (the first is {column[:1].tolist()[0]!r}), but the labels "
         f"of the fit are {ours} (such as {known[:1].tolist()[0]!r}); convert the column first"
     )
 
 
 def _kind(labels: AnyArray) -> str | None:
-    """Return what labels are, in words, None when they are of several kinds or of a rare one."""
+    """Return "numbers", "dates" or "text"; None for labels of several kinds or of a rare one."""
     if labels.dtype.kind in "iuf":
         return "numbers"
     if labels.dtype.kind == "M":
@@ -198,15 +219,15 @@ def _kind(labels: AnyArray) -> str | None:
     return "text" if text else None
 
 
-def _place(places: dict[Any, int], label: Any) -> int:
+def _index_of(indices: dict[Any, int], label: Any) -> int:
     try:
-        return places.get(label, -1)
-    except TypeError:  # a list or another thing without a hash is no label
+        return indices.get(label, -1)
+    except TypeError:  # a list, like anything else without a hash, is no label
         return -1
 
 
 def _as_type(column: AnyArray, dtype: np.dtype[Any]) -> tuple[AnyArray | None, AnyArray]:
-    """Return a column in another type and where that changed nothing; None if it cannot be."""
+    """Return a column in another type (None if that cannot be), and which entries stay equal."""
     ours, theirs = dtype.kind, column.dtype.kind
     if column.dtype == dtype or ours == theirs == "f":
         return column, np.ones(column.size, dtype=bool)
@@ -216,9 +237,9 @@ def _as_type(column: AnyArray, dtype: np.dtype[Any]) -> tuple[AnyArray | None, A
         converted = column.astype(dtype)
         exact = converted.astype(column.dtype) == column
     if "f" in (ours, theirs) and "b" not in (ours, theirs):
-        # the largest whole number is rounded up by floats, to one that its type cannot hold
-        whole, floats = (dtype, column) if theirs == "f" else (column.dtype, converted)
-        exact &= np.abs(floats) < np.iinfo(whole).max + 1.0
+        # floats round the largest integer up to one that its type cannot hold
+        integer, floats = (dtype, column) if theirs == "f" else (column.dtype, converted)
+        exact &= np.abs(floats) < np.iinfo(integer).max + 1.0
     elif ours in "iu" and theirs in "iu":  # from 2^63 on, signed and unsigned wrap into each other
         exact &= (converted < 0) == (column < 0)
     return converted, exact

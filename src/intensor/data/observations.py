@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
+from intensor.data.checks import check_coords, check_values, check_weights
 from intensor.data.collapsing import collapse, order_repeats
 from intensor.data.grouping import Groups, group_rows
-from intensor.options.checks import check_coords, check_values, check_weights
 from intensor.runtime.threads import Workers
 
 __all__ = ["Observations", "cell_numbers", "observe", "observe_groups", "standard_order"]

@@ -1,15 +1,35 @@
-"""A table of observations with labels, as read from a file: the step before coordinates."""
+"""A table of observations with labels: what every reader and container turns its data into."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.data.labels import Labels
 
-__all__ = ["Table", "smallest_unsigned"]
+__all__ = ["Source", "Table", "smallest_unsigned"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Source:
+    """The file that a table was read from.
+
+    Attributes
+    ----------
+    path
+        The file, for messages.
+    columns
+        Names of all columns in the order of the file; empty for files of indices.
+    weight
+        Name of the column of weights, or None.
+    """
+
+    path: Any
+    columns: tuple[str, ...] = ()
+    weight: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -21,18 +41,22 @@ class Table:
     labels
         Names of the modes, of every index, and of the column of values.
     codes
-        p arrays of n indices into the labels of each mode, of the smallest unsigned type that
-        holds them.
+        p arrays of n indices into the labels of each mode. Tables from files and data frames use
+        the smallest unsigned type that holds them.
     values
         (n,) values, NaN where there is none.
     weights
-        (n,) how much each row counts, or None for all the same.
+        (n,) how much each row counts, or None if all count the same.
+    source
+        The file that the table was read from, or None.
+    predicted
+        (n,) which values are predictions, in a completed table; None in all others.
 
     Examples
     --------
     >>> labels = Labels(modes=("city",), indices=(np.array(["Oslo", "Rome"], dtype=object),))
     >>> codes = (np.array([1, 0, 1], dtype=np.uint8),)
-    >>> table = Table(labels=labels, codes=codes, values=np.array([3.0, np.nan, 5.0]), weights=None)
+    >>> table = Table(labels=labels, codes=codes, values=np.array([3.0, np.nan, 5.0]))
     >>> len(table), table.shape
     (3, (2,))
     >>> table.missing().tolist()
@@ -42,7 +66,9 @@ class Table:
     labels: Labels
     codes: tuple[AnyArray, ...]
     values: FloatArray
-    weights: FloatArray | None
+    weights: FloatArray | None = None
+    source: Source | None = None
+    predicted: AnyArray | None = None
 
     def __len__(self) -> int:
         return int(self.values.size)
@@ -71,6 +97,23 @@ class Table:
         for mode, column in enumerate(chosen):
             coords[:, mode] = column
         return coords
+
+    def mode_labels(self, mode: int) -> AnyArray:
+        """Return the label of every row in one mode."""
+        return self.labels.indices[mode][self.codes[mode]]
+
+    def columns(self) -> dict[str, AnyArray]:
+        """Return labels, values and weights by column name, in the order of the file."""
+        named: dict[str, AnyArray] = {
+            name: self.mode_labels(mode) for mode, name in enumerate(self.labels.modes)
+        }
+        named[self.labels.value] = self.values
+        if self.source is None:
+            return named
+        if self.source.weight is not None and self.weights is not None:
+            named[self.source.weight] = self.weights
+        order = [name for name in self.source.columns if name in named] or list(named)
+        return {name: named[name] for name in order}
 
 
 def smallest_unsigned(length: int) -> np.dtype[np.unsignedinteger]:

@@ -1,9 +1,9 @@
-"""Writing tables and tensors, each file whole or not at all."""
+"""Writing tables and tensors; a file is written completely or not at all."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +14,24 @@ import scipy.io
 from numpy.typing import ArrayLike
 from pyarrow import csv, parquet
 
-from intensor._arrays import AnyArray, FloatArray, Shape
-from intensor.data.readers.csv_rows import DELIMITERS
-from intensor.errors import LabelError, ValuesError
-from intensor.options.checks import check_coords
+from intensor._arrays import AnyArray, FloatArray
+from intensor.data.checks import check_coords
+from intensor.data.readers.csv import DELIMITERS
+from intensor.data.readers.files import Format, check_path, find_format, shorten
+from intensor.errors import FileFormatError, LabelError, ValuesError
 from intensor.storage.atomic import atomic_write
 
-__all__ = ["write_cells", "write_columns"]
+__all__ = ["write_table", "write_tensor"]
 
 
-def write_columns(path: Any, columns: Mapping[str, ArrayLike], *, kind: str) -> None:
-    """Write columns as a CSV, TSV or Parquet file; see ``write_table``."""
+def write_table(path: Any, columns: Mapping[str, ArrayLike], *, kind: str | None = None) -> None:
+    """Write columns of equal length as CSV, TSV or Parquet; a NaN becomes an empty field."""
+    path = check_path(path)
+    found = find_format(path, kind)
+    if not found.has_columns:
+        raise FileFormatError(
+            f"{path}: columns cannot be written as .{found}; expected .csv, .tsv or .parquet"
+        )
     arrays = {name: _as_arrow(path, name, np.asarray(column)) for name, column in columns.items()}
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) != 1:
@@ -34,16 +41,36 @@ def write_columns(path: Any, columns: Mapping[str, ArrayLike], *, kind: str) -> 
     except UnicodeEncodeError as problem:
         raise LabelError(f"{path}: the name of a column is no valid text ({problem})") from None
     with atomic_write(path) as temporary:
-        if kind == "parquet":
+        if found is Format.PARQUET:
             parquet.write_table(table, temporary)
         else:
-            _write_text(table, path, temporary, "\t" if kind == "tsv" else ",", header=True)
+            delimiter = "\t" if found is Format.TSV else ","
+            _write_text(table, path, temporary, delimiter, header=True)
 
 
-def write_cells(
-    path: Any, coords: ArrayLike, values: ArrayLike, shape: Shape, *, kind: str
+def write_tensor(
+    path: Any,
+    coords: ArrayLike,
+    values: ArrayLike,
+    shape: Iterable[int],
+    *,
+    kind: str | None = None,
 ) -> None:
-    """Write cells of a tensor as a ``.tns``, ``.npz`` or ``.mat`` file; see ``write_tensor``."""
+    """Write cells of a tensor as ``.tns``, ``.npz`` or ``.mat``.
+
+    Parameters
+    ----------
+    coords
+        (n, p) indices counted from 0; ``.tns`` and ``.mat`` files count from 1.
+    values
+        (n,) values.
+    """
+    path = check_path(path)
+    found = find_format(path, kind)
+    if found.has_columns:
+        raise FileFormatError(
+            f"{path}: a tensor cannot be written as .{found}; expected .tns, .npz or .mat"
+        )
     cells, lengths = check_coords(coords, shape)
     try:
         numbers: FloatArray = np.asarray(values, dtype=np.float64)
@@ -52,15 +79,15 @@ def write_cells(
     if numbers.shape != (len(cells),):
         raise ValuesError(f"values has shape {numbers.shape}; expected ({len(cells)},)")
     with atomic_write(path) as temporary:
-        if kind == "tns":
+        if found is Format.TNS:
             table = pa.table(
                 [*(pa.array(column + 1) for column in cells.T), pa.array(numbers)],
-                names=[f"c{place}" for place in range(cells.shape[1] + 1)],
+                names=[f"c{position}" for position in range(cells.shape[1] + 1)],
             )
             _write_text(table, path, temporary, " ", header=False)
             return
         with open(temporary, "wb") as file:
-            if kind == "npz":
+            if found is Format.NPZ:
                 np.savez(file, allow_pickle=False, coords=cells, values=numbers, shape=lengths)
             else:
                 scipy.io.savemat(
@@ -89,10 +116,10 @@ def _write_text(
 
 
 def _needs_quotes(table: pa.Table, delimiter: str) -> bool:
-    """Say whether a name or a string could be taken for something else without quotes.
+    """Say whether a name or a string could be read as something else without quotes.
 
-    Arrow quotes every string or none. An empty string must be told from a missing value. Names
-    must not look as if another delimiter cut them, nor begin the file with a byte-order mark.
+    Arrow quotes every string or none. An empty string must differ from a missing value. Names must
+    not contain another delimiter, nor begin the file with a byte-order mark.
     """
     special = re.compile(f'[{re.escape(delimiter)}"\r\n]|^$|^\\s|\\s$')
     in_names = re.compile(f"[{re.escape(''.join(DELIMITERS))}]|^\ufeff")
@@ -109,7 +136,7 @@ def _needs_quotes(table: pa.Table, delimiter: str) -> bool:
 
 
 def _as_arrow(path: Any, name: str, column: AnyArray) -> pa.Array:
-    """Return a column as Arrow has it; labels of several kinds are written as strings."""
+    """Return a column as an Arrow array; labels of several kinds are written as strings."""
     try:
         try:
             array = pa.array(column, from_pandas=True)
@@ -118,8 +145,9 @@ def _as_arrow(path: Any, name: str, column: AnyArray) -> pa.Array:
                 raise
             array = pa.array([None if label is None else str(label) for label in column])
     except (pa.ArrowException, UnicodeEncodeError) as problem:
-        words = " ".join(str(problem).split())[:200]
-        raise LabelError(f"{path}: column {name!r} cannot be written ({words})") from None
+        raise LabelError(
+            f"{path}: column {name!r} cannot be written ({shorten(problem)})"
+        ) from None
     if pa.types.is_binary(array.type):
         raise LabelError(
             f"{path}: column {name!r} holds bytes, which cannot be written; decode them"

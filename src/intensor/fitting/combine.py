@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from intensor.backends.select import Data
+from intensor.data.checks import warn_above_radius
 from intensor.data.labels import Labels
 from intensor.data.observations import Observations
 from intensor.errors import RemainderWarning
@@ -27,7 +28,6 @@ from intensor.fitting.record import Fit, Validation
 from intensor.fitting.session import Session
 from intensor.model.model import Model, build_model, shrunk
 from intensor.model.remainder import Remainder
-from intensor.options.checks import warn_above_radius
 from intensor.oracles.base import Oracle
 from intensor.runtime.budget import Budget
 from intensor.solver.loop import mean_squared_error, run

@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from intensor._arrays import Shape
+from intensor.data.checks import check_coords, check_not_tiny, check_values, check_weights
 from intensor.data.labels import Labels, number_labels
 from intensor.errors import SettingError
 from intensor.fitting.choose import choose
@@ -26,7 +27,6 @@ from intensor.fitting.options import Options, RemainderMethod
 from intensor.fitting.record import Fit, spread_fit
 from intensor.fitting.samples import Samples
 from intensor.fitting.session import Session
-from intensor.options.checks import check_coords, check_not_tiny, check_values, check_weights
 from intensor.runtime.budget import Budget, listen_for_interrupt
 from intensor.runtime.memory import fitting_bytes, require_memory, spreading_bytes
 from intensor.solver.loop import Callback
@@ -135,6 +135,7 @@ def _require_memory(n: int, lengths: Shape, options: Options, *, condensing: boo
         f"a fit of {n} observations in a tensor of {sum(lengths)} indices",
         advice="fit some of the observations, or solve from files with a radius of your own "
         "(intensor.solve with a path and memory_limit)",
+        limit=options.memory_limit,
     )
 
 

@@ -20,7 +20,8 @@ from intensor.model.predictor import Predictor
 from intensor.model.remainder import Remainder
 from intensor.oracles.cascade import FreeBoundOracle
 from intensor.runtime.budget import Budget
-from intensor.solver.fast.engine import UNPROVABLE, FastEngine
+from intensor.solver.fast.corrective import ADMISSION_SHARE_WITHOUT_PROOF
+from intensor.solver.fast.engine import FastEngine
 from intensor.solver.loop import drive
 from intensor.solver.result import Progress
 from intensor.solver.settings import Settings
@@ -188,7 +189,7 @@ class Fold:
             share, gap = effort.training_gap, ratio * effort.held_out_gap * self._noise
         else:
             settings = replace(settings, tol=request.gap, rtol=0.0)
-            share, gap = 0.0, UNPROVABLE * request.gap
+            share, gap = 0.0, ADMISSION_SHARE_WITHOUT_PROOF * request.gap
         engine = self._engine_at(settings, budget)
         observations = self._boxed.observations
         last: Progress | None = None

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from intensor.data.readers.kinds import check_file, check_path
+from intensor.data.readers.files import check_file, check_path
 from intensor.errors import (
     EmptyDataError,
     FileFormatError,

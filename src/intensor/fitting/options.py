@@ -1,31 +1,36 @@
-"""What a fit is asked to do, checked once; words become objects here."""
+"""How to fit, checked once: the options that users give become objects here."""
 
 from __future__ import annotations
 
+import difflib
 import enum
 import numbers
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from intensor.backends.select import find_device
 from intensor.errors import SettingError
 from intensor.fitting.scoring import SCORINGS, Scoring
 from intensor.model.transform import TRANSFORMS, Transform, find_transform
-from intensor.options.checks import check_at_least, check_radius
+from intensor.options.declared import BASELINE, FIT_OPTIONS, RANDOM_STATE, SEED
+from intensor.options.ranges import AUTO
 from intensor.oracles.cascade import ExactChoice, find_exact
-from intensor.solver.checkpoint import EVERY, Place, check_checkpoint
+from intensor.solver.checkpoint import Place, check_checkpoint
 from intensor.solver.engine import Version
-from intensor.solver.settings import Settings, check_settings
+from intensor.solver.settings import Settings
 from intensor.solver.variants import find_version
 
-__all__ = ["Options", "RemainderMethod", "Scale", "check_options"]
+__all__ = ["Options", "RemainderMethod", "Scale", "check_options", "fit_options"]
 
-BASELINES = ("none", "additive")
-AUTO = "auto"
-MOST_RADII = 200
-RTOL = 1e-4
-"""Of the mean square of the values: the gap that "auto" asks for when nothing was held out."""
+BASELINES = BASELINE.choices[:2]
+"""Names of the baselines, without and with main effects."""
+MAX_RADII = 200
+"""Largest number of radii on a path, however many are asked for."""
+DEFAULT_RTOL = 1e-4
+"""Relative gap that "auto" asks for if too few cells were held out to choose it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,7 +42,7 @@ class Scale:
 
     @property
     def name(self) -> str:
-        """The two words it was made from."""
+        """Names of the transform and of the baseline."""
         return f"{self.transform.name}, {BASELINES[self.additive]}"
 
 
@@ -56,29 +61,29 @@ class Options:
     Attributes
     ----------
     radius
-        In the fitted scale; None to choose it by validation.
+        Radius in the fitted scale; None to choose it by validation.
     scales
-        What validation may choose from; a single one is taken as it is.
+        Scales that validation chooses from; a single one is taken as it is.
     remainder
-        Whether cells that are alike predict the remainder of each other by kriging; with AUTO,
-        validation decides.
+        What to add to the boxes; with AUTO, validation decides.
     n_solutions
-        Models to average.
+        Number of models to average.
     folds, share
-        Validation: so many folds, or one share of the cells held out when ``folds`` is 1; as
-        often as ``splits`` sees fit when it is None.
+        Number of folds and share of the cells in each (see ``HeldOut``).
     scoring
         The validation error.
     n_radii
-        Most radii on a path.
+        Largest number of radii on a path.
     version, exact
-        As in ``solve``.
+        The same as in ``solve``.
     adaptive
-        Whether the tolerance follows the error on held-out cells, where that is known.
+        Whether the tolerance follows the error on held-out cells, if that is known.
     solver
         Settings of every solve; its radius is replaced.
+    memory_limit
+        Bytes that the fit may use; None for what is available.
     checkpoint
-        Where the fit is written to as it goes; None for nowhere.
+        File that the fit is written to as it goes; None for no file.
     """
 
     radius: float | None
@@ -93,106 +98,97 @@ class Options:
     exact: ExactChoice
     adaptive: bool
     solver: Settings
+    memory_limit: int | None = None
     checkpoint: Place | None = None
 
 
-def check_options(
-    *,
-    radius: Any = AUTO,
-    transform: str | tuple[Callable[..., Any], Callable[..., Any]] = "none",
-    baseline: str = "none",
-    remainder: str = "none",
-    n_solutions: int = 1,
-    validation: float | str = 0.1,
-    scoring: str = "rmse",
-    n_radii: int = 20,
-    version: int | str = "fast",
-    tol: float = 0.0,
-    rtol: float | str = AUTO,
-    max_iterations: int | None = None,
-    time_limit: float | None = None,
-    seed: int = 0,
-    threads: int | None = None,
-    exact: str = "auto",
-    device: str = "cpu",
-    checkpoint: Any = None,
-    checkpoint_every: float = EVERY,
-    resume: bool = False,
-) -> Options:
-    """Return options that are in range, or raise what is wrong with them."""
-    solver = find_version(version)
-    if not isinstance(scoring, str) or scoring not in SCORINGS:
-        names = ", ".join(repr(name) for name in SCORINGS)
-        raise SettingError(f"scoring is {scoring!r}; expected one of {names}")
-    if baseline not in (*BASELINES, AUTO):
-        raise SettingError(f"baseline is {baseline!r}; expected 'none', 'additive' or 'auto'")
-    if remainder not in [method.value for method in RemainderMethod]:
-        raise SettingError(f"remainder is {remainder!r}; expected 'none', 'kriging' or 'auto'")
-    additive = [False, True] if baseline == AUTO else [baseline == "additive"]
-    if isinstance(transform, str) and transform == AUTO:
-        transforms = list(TRANSFORMS.values())
-    else:
-        transforms = [find_transform(transform)]
-    scales = tuple(
-        Scale(transform=one, additive=effects) for one in transforms for effects in additive
-    )
-    if any(additive) and not solver.signed:
-        raise SettingError(f'an additive baseline needs version="fast"; got {version!r}')
-    where = find_device(device)
-    if not (where.any_version or solver.anywhere):
-        raise SettingError(f'{where} needs version="fast"; got {version!r}')
-    adaptive = isinstance(rtol, str) and rtol == AUTO
-    if isinstance(rtol, str) and not adaptive:
-        raise SettingError(f"rtol is {rtol!r}; expected a number >= 0 or 'auto'")
-    folds, share = _check_validation(validation)
-    chosen = None if isinstance(radius, str) and radius == AUTO else _check_radius(radius)
+def fit_options(given: Mapping[str, object]) -> Options:
+    """Return checked options; the seed may be given, or drawn, as scikit-learn's random_state."""
+    options = dict(given)
+    if RANDOM_STATE.name in options:
+        if SEED.name in options:
+            raise SettingError("seed and random_state are the same option; give one of them")
+        options[SEED.name] = _draw_seed(options.pop(RANDOM_STATE.name))
+    return check_options(**options)
+
+
+def check_options(**given: Any) -> Options:
+    """Return options that are in range, or raise what is wrong with them.
+
+    Parameters
+    ----------
+    **given
+        Any of ``FIT_OPTIONS`` by name; the others have their defaults.
+    """
+    _refuse_unknown(given)
+    option = {one.name: one.check(given.get(one.name, one.default)) for one in FIT_OPTIONS}
+    version, device = find_version(option["version"]), find_device(option["device"])
+    scales = _scales(option["transform"], option["baseline"])
+    if any(scale.additive for scale in scales) and not version.signed:
+        raise SettingError(f'an additive baseline needs version="fast"; got {version.name!r}')
+    if not (device.any_version or version.anywhere):
+        raise SettingError(f'{device} needs version="fast"; got {version.name!r}')
+    radius, rtol, held_out = option["radius"], option["rtol"], option["validation"]
     return Options(
-        radius=chosen,
+        radius=radius,
         scales=scales,
-        remainder=RemainderMethod(remainder),
-        n_solutions=check_at_least("n_solutions", n_solutions, 1, integer=True),
-        folds=folds,
-        share=share,
-        scoring=SCORINGS[scoring],
-        n_radii=min(check_at_least("n_radii", n_radii, 1, integer=True), MOST_RADII),
-        version=solver,
-        exact=find_exact(exact),
-        adaptive=adaptive,
-        solver=check_settings(
-            radius=1.0 if chosen is None else chosen,
-            tol=tol,
-            rtol=RTOL if adaptive else rtol,
-            max_iterations=max_iterations,
-            time_limit=time_limit,
-            seed=seed,
-            threads=threads,
+        remainder=RemainderMethod(option["remainder"]),
+        n_solutions=option["n_solutions"],
+        folds=held_out.folds,
+        share=held_out.share,
+        scoring=SCORINGS[option["scoring"]],
+        n_radii=min(option["n_radii"], MAX_RADII),
+        version=version,
+        exact=find_exact(option["exact"]),
+        adaptive=rtol is None,
+        solver=Settings(
+            radius=1.0 if radius is None else radius,
+            tol=option["tol"],
+            rtol=DEFAULT_RTOL if rtol is None else rtol,
+            max_iterations=option["max_iterations"],
+            time_limit=option["time_limit"],
+            seed=option["seed"],
+            threads=option["threads"],
             device=device,
         ),
-        checkpoint=check_checkpoint(checkpoint, checkpoint_every, resume),
+        memory_limit=option["memory_limit"],
+        checkpoint=check_checkpoint(
+            option["checkpoint"], option["checkpoint_every"], option["resume"]
+        ),
     )
 
 
-def _check_radius(radius: Any) -> float:
-    if isinstance(radius, str):
-        raise SettingError(f"radius is {radius!r}; expected a positive number or 'auto'")
-    return check_radius(radius)
+def _refuse_unknown(given: Mapping[str, Any]) -> None:
+    """Raise if there is a name that no option has, and say which one may be meant."""
+    known = [option.name for option in FIT_OPTIONS]
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(known)}"
+            raise SettingError(f"there is no option {name!r}; {hint}")
 
 
-def _check_validation(validation: Any) -> tuple[int | None, float]:
-    """Return folds and share: 5 means five folds, 0.1 that a tenth is held out once.
+def _scales(transform: Any, baseline: str) -> tuple[Scale, ...]:
+    """Return the scales to choose from; "auto" stands for every transform and baseline."""
+    automatic = isinstance(transform, str) and transform == AUTO
+    transforms = list(TRANSFORMS.values()) if automatic else [find_transform(transform)]
+    additive = [False, True] if baseline == AUTO else [baseline == "additive"]
+    return tuple(
+        Scale(transform=one, additive=effects) for one in transforms for effects in additive
+    )
 
-    "auto" holds a tenth out, as often as the number of observations asks for.
-    """
-    if isinstance(validation, str) and validation == AUTO:
-        return None, 0.1
-    if isinstance(validation, numbers.Integral) and not isinstance(validation, bool):
-        folds = int(validation)
-        if folds < 2:
-            raise SettingError(f"validation is {folds}; expected at least 2 folds, or a share")
-        return folds, 1.0 / folds
-    if not isinstance(validation, numbers.Real) or not 0.0 < float(validation) < 1.0:
-        raise SettingError(
-            f"validation is {validation!r}; expected a share between 0 and 1 to hold out, a "
-            "number of folds, or 'auto'"
-        )
-    return 1, float(validation)
+
+def _draw_seed(random_state: Any) -> int:
+    """Return the integer that is given, or a seed drawn from a generator."""
+    if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool):
+        return int(random_state)
+    if random_state is None:
+        random_state = np.random.default_rng()
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    raise SettingError(
+        f"random_state is {random_state!r}; expected an integer >= 0, a RandomState, a Generator "
+        "or None"
+    )

@@ -15,7 +15,7 @@ from intensor.fitting.fold import Callback, Request, Step
 from intensor.fitting.folds import Folds
 from intensor.fitting.options import RemainderMethod, Scale
 from intensor.model.model import Model
-from intensor.options.checks import EXTREME
+from intensor.options.ranges import EXTREME
 from intensor.runtime.budget import Budget
 from intensor.solver.snapshot import capture_model, restore_model
 from intensor.storage.codec import Branch, Tree

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from intensor._arrays import FloatArray, inner
+from intensor.data.checks import check_values, check_weights
 from intensor.data.observations import Observations, observe_groups
 from intensor.errors import NegativeValueError
 from intensor.fitting.options import Scale
@@ -16,7 +17,6 @@ from intensor.model.model import Model
 from intensor.model.predictor import Predictor, index_counts
 from intensor.model.remainder import Remainder
 from intensor.model.transform import Transform
-from intensor.options.checks import check_values, check_weights
 from intensor.runtime.threads import Workers
 
 __all__ = ["Prepared", "Split", "prepare"]

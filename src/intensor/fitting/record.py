@@ -10,14 +10,13 @@ import numpy as np
 from intensor._arrays import FloatArray, IndexArray, Shape
 from intensor._verify import Check, Verification, verify
 from intensor.data.labels import Labels
-from intensor.data.named import NamedCells, named_cells, observed_cells
-from intensor.errors import UnseenIndexError
+from intensor.data.lookup import look_up_cells, observed_cells
 from intensor.fitting.path import NEARLY_BEST, RadiusPath
 from intensor.model.model import Model
-from intensor.model.predictor import Predictor, index_counts
+from intensor.model.predictor import Predictor, UnseenCells, index_counts, known_cells
+from intensor.options.unseen import Unseen, as_unseen
 from intensor.problem.reindex import Whole
-from intensor.problem.vertex import mode_slices
-from intensor.solver.condensing import spread_model, spread_result
+from intensor.solver.condensing import expand_model, expand_result
 from intensor.solver.result import Result, Status
 
 __all__ = ["Fit", "Validation", "spread_fit"]
@@ -140,24 +139,34 @@ class Fit:
         """The path of radii that the radius was chosen from, if it was."""
         return None if self.validation is None else self.validation.path
 
-    def predict(self, coords: Any, *, unseen: str = "error") -> FloatArray:
+    def predict(self, coords: Any, *, unseen: str = "warn") -> FloatArray:
         """Return predictions for cells, in the units of the data.
 
         Parameters
         ----------
         coords
             A table holds labels: a table of pandas, polars or pyarrow, a mapping from names to
-            columns or a structured array, whose columns are called as the modes are; their order
+            columns or a structured array, whose columns are named like the modes; their order
             does not matter and other columns are passed over. An (n, p) array of integers holds
-            positions, counted from 0. What is neither is refused.
+            positions, counted from 0. Anything else is refused.
         unseen
-            For a label or index without an observation in the fit: "error", or "mean" for the
-            average over the observed indices of that mode.
+            What to do about a label or index that no observation of the fit has. "warn" and
+            "mean" predict the average over the observed indices of that mode; "warn" also issues
+            an ``UnseenIndexWarning``. "error" raises an ``UnseenIndexError``.
         """
-        named = named_cells(coords, self.labels)
+        chosen = as_unseen(unseen)
+        named = look_up_cells(coords, self.labels)
         if named is None:
-            return self.predictor.predict(coords, unseen=unseen)
-        return self.predictor.predict(self._known(named, unseen), unseen=unseen)
+            return self.predictor.predict(coords, unseen=chosen, stacklevel=3)
+        cells = known_cells(named.coords, self.predictor.counts, self.shape)
+        found = UnseenCells()
+        found.add(cells)
+
+        def describe(row: int, mode: int) -> str:
+            return f"{named.describe(row, mode)}, which no observation of the fit has"
+
+        found.report(chosen, describe)
+        return self.predictor.predict(cells, unseen=Unseen.MEAN)
 
     def verify(
         self,
@@ -192,23 +201,6 @@ class Fit:
         found = verify(self.result, cells, targets, sample_weight=weights, effort=effort)
         own = (self._check_predictor(), self._check_counts(cells, weights))
         return replace(found, checks=(*found.checks, *own))
-
-    def _known(self, named: NamedCells, unseen: str) -> IndexArray:
-        """Return the cells of a table by their indices; labels without observation lie beyond."""
-        coords = np.empty_like(named.coords)
-        for mode, part in enumerate(mode_slices(self.shape)):
-            codes = named.coords[:, mode]
-            strange = (codes < 0) | (self.predictor.counts[part][codes] == 0)
-            if unseen == "error" and strange.any():
-                row = int(np.argmax(strange))
-                raise UnseenIndexError(
-                    f"row {row} has the label {named.label(row, mode)!r} in column "
-                    f"{named.columns[mode]!r}, which no observation of the fit has, as "
-                    f"{int(strange.sum())} of {len(codes)} rows do (leave them out, or pass "
-                    'unseen="mean" to average over that mode)'
-                )
-            coords[:, mode] = np.where(strange, self.shape[mode], codes)
-        return coords
 
     def _check_predictor(self) -> Check:
         mine, theirs = self.predictor.model, self.result.model
@@ -255,10 +247,10 @@ class Fit:
 def spread_fit(fit: Fit, whole: Whole) -> Fit:
     """Return the fit of a condensed tensor as one of the whole; a remainder cannot be spread."""
     predictor = fit.predictor
-    result = spread_result(fit.result, whole)
+    result = expand_result(fit.result, whole)
     model = result.model
     if predictor.model is not fit.result.model:
-        model = spread_model(predictor.model, whole)
+        model = expand_model(predictor.model, whole)
     baseline = predictor.baseline
     if baseline is not None:
         effects = whole.spread(baseline.effects)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray
+from intensor.data.checks import check_shape
 from intensor.data.labels import Labels
 from intensor.errors import ModelFileError
 from intensor.fitting.packing import COUNTERS, FORMAT, PATH, TRACE, VERSION
@@ -22,7 +23,7 @@ from intensor.model.model import Model
 from intensor.model.predictor import Predictor
 from intensor.model.remainder import Remainder
 from intensor.model.transform import TRANSFORMS
-from intensor.options.checks import check_radius, check_shape
+from intensor.options.ranges import check_radius
 from intensor.problem.vertex import Vertices, mode_slices
 from intensor.solver.result import Counters, Progress, Result, Seconds, Status
 
@@ -33,7 +34,7 @@ REMAINDERS = ("none", "kriging")
 NOT_FINITE = ("inf", "-inf", "nan")
 LARGEST = 1e100
 """Weights, effects and counts must stay below this, so that no sum of them overflows: data is
-far smaller (``checks.EXTREME``)."""
+far smaller (``ranges.EXTREME``)."""
 MOST = 2**63 - 1
 """Largest whole number of a header."""
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor._arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape
-from intensor.data.named import refuse_tables
+from intensor.data.checks import check_coords
+from intensor.data.lookup import refuse_tables
 from intensor.errors import CoordinateError, DenseTooLargeError, ShapeError
 from intensor.kernels import cells as cpu
-from intensor.options.checks import check_coords
 from intensor.problem.vertex import Vertices, mode_offsets, pack_vertices
 from intensor.runtime.memory import available_memory
 

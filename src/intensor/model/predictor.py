@@ -2,28 +2,95 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
-from intensor.data.named import refuse_tables
-from intensor.errors import SettingError, UnseenIndexError
+from intensor.data.checks import check_cells
+from intensor.data.lookup import refuse_tables
+from intensor.errors import UnseenIndexError, UnseenIndexWarning
 from intensor.model.baseline import Baseline
 from intensor.model.model import Model
 from intensor.model.remainder import Remainder
 from intensor.model.transform import TRANSFORMS, Transform
-from intensor.options.checks import check_cells
+from intensor.options.unseen import Unseen, as_unseen
 from intensor.problem.vertex import mode_offsets, mode_slices
 
-__all__ = ["UNSEEN", "Predictor", "index_counts"]
+__all__ = ["Predictor", "UnseenCells", "index_counts", "known_cells"]
 
-UNSEEN = ("error", "mean")
-"""What to do with an index that no observation was made of."""
-ROWS_AT_ONCE = 1 << 12
-NUMBERS_AT_ONCE = 1 << 22
-"""Rows times boxes that are averaged over at a time."""
+CELLS_AT_ONCE = 1 << 12
+"""Number of cells that are predicted at once."""
+MAX_FLAGS_AT_ONCE = 1 << 22
+"""Largest number of cells times boxes that are averaged over at once."""
+
+
+class UnseenCells:
+    """Counts the cells of a prediction that have an index without observations."""
+
+    def __init__(self) -> None:
+        self.n_cells = 0
+        self.n_unseen = 0
+        self._first: tuple[int, int] | None = None
+
+    def add(self, cells: IndexArray) -> AnyArray:
+        """Count some more cells, with -1 for an index without observations; return which have one.
+
+        Parameters
+        ----------
+        cells
+            (n, p) indices, as from ``known_cells``.
+        """
+        unseen: AnyArray = np.any(cells < 0, axis=1)
+        if self._first is None and unseen.any():
+            row = int(np.argmax(unseen))
+            self._first = self.n_cells + row, int(np.argmax(cells[row] < 0))
+        self.n_cells += len(cells)
+        self.n_unseen += int(unseen.sum())
+        return unseen
+
+    def report(
+        self, unseen: Unseen, describe: Callable[[int, int], str], *, stacklevel: int = 3
+    ) -> None:
+        """Raise, warn or do nothing about such cells, if there are any.
+
+        Parameters
+        ----------
+        describe
+            From the position of a cell and a mode to the words that name its index.
+        """
+        if self._first is None or unseen is Unseen.MEAN:
+            return
+        found = (
+            f"{describe(*self._first)}; {self.n_unseen} of {self.n_cells} cells have such an index"
+        )
+        if unseen is Unseen.ERROR:
+            raise UnseenIndexError(
+                f'{found} (leave them out, or pass unseen="mean", on the command line --unseen '
+                "mean, to average over that mode)"
+            )
+        warnings.warn(
+            f"{found}, and are predicted by the average over the observed indices of that mode "
+            '(unseen="error" raises an error, unseen="mean" predicts without this warning)',
+            UnseenIndexWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def known_cells(cells: IndexArray, counts: FloatArray, shape: Shape) -> IndexArray:
+    """Return (n, p) cells with -1 for every index that was not observed.
+
+    Parameters
+    ----------
+    counts
+        (sum(shape),) observations of each index, the modes end to end.
+    """
+    inside = (cells >= 0) & (cells < np.array(shape))
+    positions = np.where(inside, cells, 0) + mode_offsets(shape)[:-1]
+    return np.where(inside & (counts[positions] > 0.0), cells, -1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -41,7 +108,7 @@ class Predictor:
     baseline
         Main effects in the fitted scale, or None.
     remainder
-        What is added to baseline and boxes, in the fitted scale, or None.
+        Field that is added to baseline and boxes, in the fitted scale, or None.
     """
 
     model: Model
@@ -55,7 +122,9 @@ class Predictor:
         """Lengths of the modes."""
         return self.model.shape
 
-    def predict(self, coords: ArrayLike, *, unseen: str = "error") -> FloatArray:
+    def predict(
+        self, coords: ArrayLike, *, unseen: Unseen | str = Unseen.WARN, stacklevel: int = 2
+    ) -> FloatArray:
         """Return predictions for cells, in the units of the data, never below 0.
 
         Parameters
@@ -63,46 +132,49 @@ class Predictor:
         coords
             (n, p) integers counted from 0; -1 for a label that is not known.
         unseen
-            For an index that no observation was made of: "error", or "mean" for the average of
-            the fitted tensor over the indices of that mode that were observed, each counted as
-            often as it was.
+            What to do about an index that no observation has. "warn" and "mean" predict the
+            average of the fitted tensor over the observed indices of that mode, each counted as
+            often as it was observed; "warn" warns of it. "error" raises.
+        stacklevel
+            Frames between this function and the line that a warning names.
         """
-        return self.transform.undo(self.fitted(coords, unseen=unseen))
+        return self.transform.undo(self.fitted(coords, unseen=unseen, stacklevel=stacklevel + 1))
 
-    def fitted(self, coords: ArrayLike, *, unseen: str = "error") -> FloatArray:
+    def fitted(
+        self, coords: ArrayLike, *, unseen: Unseen | str = Unseen.WARN, stacklevel: int = 2
+    ) -> FloatArray:
         """Return predictions in the fitted scale, neither clipped nor transformed back."""
-        if not isinstance(unseen, str) or unseen not in UNSEEN:
-            raise SettingError(f"unseen is {unseen!r}; expected 'error' or 'mean'")
+        unseen = as_unseen(unseen)
         if getattr(coords, "shape", None) == (0, len(self.shape)):
             return np.empty(0)
         refuse_tables(coords)
         given = check_cells(coords, len(self.shape))
         fitted = np.empty(len(given))
-        for start in range(0, len(given), ROWS_AT_ONCE):
-            part = slice(start, start + ROWS_AT_ONCE)
-            cells = self._known_cells(given[part])
-            strange = (cells < 0).any(axis=1)
-            if strange.any() and unseen == "error":
-                self._refuse(coords, given, start + int(np.argmax(strange)))
+        found = UnseenCells()
+        for start in range(0, len(given), CELLS_AT_ONCE):
+            part = slice(start, start + CELLS_AT_ONCE)
+            cells = known_cells(given[part], self.counts, self.shape)
+            strange = found.add(cells)
             values = fitted[part]
             values[~strange] = self._evaluate(cells[~strange])
             rows = np.flatnonzero(strange)
-            for first in range(0, rows.size, self._at_once):
-                some = rows[first : first + self._at_once]
+            for first in range(0, rows.size, self._averaged_at_once):
+                some = rows[first : first + self._averaged_at_once]
                 values[some] = self._averaged(cells[some])
+
+        def describe(row: int, mode: int) -> str:
+            # The caller's index: checked ones are cut off at the largest.
+            index = np.asarray(coords)[row, mode]
+            return (
+                f"coords[{row}, {mode}] is {index}, an index of mode {mode} without observations "
+                "in the fit"
+            )
+
+        found.report(unseen, describe, stacklevel=stacklevel + 1)
         return fitted
 
-    def _refuse(self, coords: ArrayLike, given: IndexArray, row: int) -> None:
-        """Say which index of a row has no observations, as it was before it was checked."""
-        mode = int(np.argmax(self._known_cells(given[row : row + 1])[0] < 0))
-        raise UnseenIndexError(
-            f"coords[{row}, {mode}] is {np.asarray(coords)[row, mode]}, an index of mode {mode} "
-            "without observations in the fit (leave such cells out, or pass "
-            'unseen="mean" to average over that mode)'
-        )
-
     def residual_targets(self, cells: IndexArray, values: FloatArray) -> FloatArray:
-        """Return what the boxes were fitted to: transformed values less the baseline."""
+        """Return the targets of the boxes: transformed values minus the baseline."""
         targets = self.transform.apply(values)
         if self.baseline is not None:
             targets = targets - self.baseline.evaluate(tuple(cells.T))
@@ -118,26 +190,20 @@ class Predictor:
             values += self.remainder.evaluate(columns)
         return values
 
-    def _known_cells(self, cells: IndexArray) -> IndexArray:
-        """Return the cells with -1 for every index that was not observed."""
-        inside = (cells >= 0) & (cells < np.array(self.shape))
-        places = np.where(inside, cells, 0) + mode_offsets(self.shape)[:-1]
-        return np.where(inside & (self.counts[places] > 0.0), cells, -1)
-
     @property
-    def _at_once(self) -> int:
-        """Rows of as many numbers as there are boxes that are held at a time."""
-        return min(ROWS_AT_ONCE, max(1, NUMBERS_AT_ONCE // max(1, len(self.model))))
+    def _averaged_at_once(self) -> int:
+        """Number of cells whose flags in all boxes are held at once."""
+        return min(CELLS_AT_ONCE, max(1, MAX_FLAGS_AT_ONCE // max(1, len(self.model))))
 
     def _averaged(self, cells: IndexArray) -> FloatArray:
-        """Evaluate cells with -1 for "any observed index": boxes then count in part."""
+        """Evaluate cells in which -1 stands for the average over all observed indices."""
         inside = np.ones((len(cells), len(self.model)))
         vertices = self.model.vertices
         for mode, part in enumerate(mode_slices(self.shape)):
             observed = part.start + np.flatnonzero(self.counts[part])
             average = np.zeros(len(vertices))
-            for start in range(0, observed.size, self._at_once):
-                some = observed[start : start + self._at_once]
+            for start in range(0, observed.size, self._averaged_at_once):
+                some = observed[start : start + self._averaged_at_once]
                 average += self.counts[some] @ vertices.flags_at(some)
             average /= self.counts[part].sum()
             known = cells[:, mode] >= 0
@@ -157,7 +223,7 @@ class Predictor:
 def index_counts(
     coords: tuple[AnyArray, ...], shape: Shape, weights: FloatArray | None = None
 ) -> FloatArray:
-    """Return what the observations of each index weigh together, the modes end to end."""
+    """Return the total weight of the observations of each index, the modes end to end."""
     return np.concatenate(
         [
             np.bincount(column, weights, minlength=length)

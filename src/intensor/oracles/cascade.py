@@ -11,6 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,9 +52,9 @@ MAX_CELLS_TO_FETCH = 1 << 22
 
 
 class FreeBoundOracle:
-    """Answers costs of one sign; for others it offers the zero vertex and the free bound.
+    """Answers costs of one sign; for others it returns the zero vertex and the free bound.
 
-    The bound, the sum of the negative costs, is proven and weak.
+    The free bound, the sum of the negative costs, is proven and weak.
     """
 
     def __init__(self, observations: Data) -> None:
@@ -67,7 +68,7 @@ class FreeBoundOracle:
         incumbent: FlagArray | None = None,
         budget: Budget | None = None,
     ) -> Answer:
-        """Return what can be said without a search."""
+        """Return an answer without a search."""
         trivial = trivial_answer(costs, self._length)
         if trivial is not None:
             return trivial
@@ -76,14 +77,14 @@ class FreeBoundOracle:
 
 
 class TimeLimitedOracle:
-    """Gives every call of an oracle at most some seconds; its bound is then what it has by then.
+    """Cuts every call of an oracle off after some seconds, with the bound it has by then.
 
     Parameters
     ----------
     oracle
-        The one that answers.
+        The oracle that answers.
     seconds
-        For each call.
+        Most seconds of each call.
     """
 
     def __init__(self, oracle: Oracle, seconds: float) -> None:
@@ -103,6 +104,15 @@ class TimeLimitedOracle:
         return self._oracle.minimise(costs, goal=goal, incumbent=incumbent, budget=shorter)
 
 
+class Terms(NamedTuple):
+    """What a choice knows of a solve beside its cells (see ``ExactChoice.oracle``)."""
+
+    patient: bool
+    threads: int | None
+    time_limit: float | None
+    device: Device
+
+
 @dataclass(frozen=True, slots=True)
 class ExactChoice(ABC):
     """Which exact oracle a solve asks.
@@ -115,7 +125,6 @@ class ExactChoice(ABC):
 
     name: str
 
-    @abstractmethod
     def oracle(
         self,
         data: Data,
@@ -139,6 +148,10 @@ class ExactChoice(ABC):
         device
             Enumerates on a CUDA device if it may use one and that is faster.
         """
+        return self._make(data, Terms(patient, threads, time_limit, device))
+
+    @abstractmethod
+    def _make(self, data: Data, terms: Terms) -> Oracle: ...
 
 
 class AutomaticChoice(ExactChoice):
@@ -146,26 +159,18 @@ class AutomaticChoice(ExactChoice):
 
     __slots__ = ()
 
-    def oracle(
-        self,
-        data: Data,
-        *,
-        patient: bool = True,
-        threads: int | None = None,
-        time_limit: float | None = None,
-        device: Device = CPU,
-    ) -> Oracle:
+    def _make(self, data: Data, terms: Terms) -> Oracle:
         """Choose by the expected seconds; large data that is not in memory is not fetched."""
         if not isinstance(data, Observations) and data.n_cells > MAX_CELLS_TO_FETCH:
             return FreeBoundOracle(data)
-        limit = MAX_EXPECTED_SECONDS if time_limit is None else time_limit
+        limit = MAX_EXPECTED_SECONDS if terms.time_limit is None else terms.time_limit
         observations = data.host()
-        searches = [search(observations, threads, device) for search in SEARCHES.values()]
+        searches = [search(observations, terms) for search in SEARCHES.values()]
         fastest = min(searches, key=DecomposedOracle.expected_seconds)
         seconds = fastest.expected_seconds()
         if seconds <= limit and _fits(fastest):
             return TimeLimitedOracle(fastest, OVERRUN_FACTOR * (1.0 + seconds))
-        return (MIP_FALLBACK if patient else NO_SEARCH).oracle(observations)
+        return (MIP_FALLBACK if terms.patient else NO_SEARCH).oracle(observations)
 
 
 class SearchChoice(ExactChoice):
@@ -173,17 +178,9 @@ class SearchChoice(ExactChoice):
 
     __slots__ = ()
 
-    def oracle(
-        self,
-        data: Data,
-        *,
-        patient: bool = True,
-        threads: int | None = None,
-        time_limit: float | None = None,
-        device: Device = CPU,
-    ) -> Oracle:
+    def _make(self, data: Data, terms: Terms) -> Oracle:
         """Return the search, or raise when the tensor is too large for it."""
-        search = SEARCHES[self.name](data.host(), threads, device)
+        search = SEARCHES[self.name](data.host(), terms)
         if not math.isfinite(search.expected_seconds()):
             raise SettingError(
                 f"exact={self.name!r} cannot search a tensor of shape {data.shape}; "
@@ -202,7 +199,7 @@ class MipChoice(ExactChoice):
 
     __slots__ = ()
 
-    def oracle(self, data: Data, **_: object) -> Oracle:
+    def _make(self, data: Data, terms: Terms) -> Oracle:
         """Return the oracle around the solver, or raise when the solver is not installed."""
         return MipOracle(data.host(), mip_solver(self.name))
 
@@ -212,7 +209,7 @@ class NoSearchChoice(ExactChoice):
 
     __slots__ = ()
 
-    def oracle(self, data: Data, **_: object) -> Oracle:
+    def _make(self, data: Data, terms: Terms) -> Oracle:
         """Return the oracle of the free bound; cells stay where they are."""
         return FreeBoundOracle(data)
 
@@ -223,7 +220,7 @@ class RegisteredChoice(ExactChoice):
 
     make: Callable[[Observations], Oracle]
 
-    def oracle(self, data: Data, **_: object) -> Oracle:
+    def _make(self, data: Data, terms: Terms) -> Oracle:
         """Return the oracle from outside."""
         return self.make(data.host())
 
@@ -266,21 +263,17 @@ def _fits(search: DecomposedOracle) -> bool:
     return True
 
 
-def _enumeration(
-    observations: Observations, threads: int | None, device: Device
-) -> DecomposedOracle:
+def _enumeration(observations: Observations, terms: Terms) -> DecomposedOracle:
     """Return the enumeration that is expected to be faster: on the host or on a CUDA device."""
-    oracle = EnumerationOracle(observations, threads=threads)
-    if oracle.expected_seconds() < LEAST_DEVICE_SECONDS or not device.has_cuda():
+    oracle = EnumerationOracle(observations, threads=terms.threads)
+    if oracle.expected_seconds() < LEAST_DEVICE_SECONDS or not terms.device.has_cuda():
         return oracle
-    on_cuda = DeviceEnumerationOracle(observations, threads=threads)
+    on_cuda = DeviceEnumerationOracle(observations, threads=terms.threads)
     return min(oracle, on_cuda, key=DecomposedOracle.expected_seconds)
 
 
-def _branch_and_bound(
-    observations: Observations, threads: int | None, device: Device
-) -> DecomposedOracle:
-    return BranchOracle(observations, threads=threads)
+def _branch_and_bound(observations: Observations, terms: Terms) -> DecomposedOracle:
+    return BranchOracle(observations, threads=terms.threads)
 
 
 SEARCHES = {"enumeration": _enumeration, "branch": _branch_and_bound}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from intensor._arrays import IndexArray
-from intensor.data.named import observed_cells
+from intensor.data.lookup import observed_cells
 from intensor.errors import SettingError
 from intensor.fitting.record import Fit
 from intensor.plots.drawing import GROUND, name_indices, new_figure, word

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from intensor.data.named import observed_cells
+from intensor.data.lookup import observed_cells
 from intensor.fitting.record import Fit
 from intensor.plots.drawing import BLUE, ORANGE, new_figure, word
 from intensor.report.axis import wants_log

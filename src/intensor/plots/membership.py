@@ -8,7 +8,7 @@ import numpy as np
 
 from intensor._arrays import FlagArray, FloatArray
 from intensor.fitting.record import Fit
-from intensor.options.checks import check_at_least
+from intensor.options.ranges import check_at_least
 from intensor.plots.drawing import GROUND, name_indices, new_figure, word
 from intensor.problem.vertex import mode_slices
 from intensor.report.numbers import number

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from intensor._arrays import FloatArray, IndexArray
-from intensor.data.named import observed_cells
+from intensor.data.lookup import observed_cells
 from intensor.data.observations import cell_numbers
 from intensor.fitting.record import Fit
 from intensor.fitting.scoring import MAE, RMSE

@@ -1,10 +1,10 @@
-"""How long a computation may go on: a deadline and a stop flag that Ctrl-C sets.
+"""The budget of a computation: a deadline and a stop flag that Ctrl-C sets.
 
 Everything that can take long asks its budget between two pieces of work, so that a
 solve ends in good order, with its best model, whoever stops it.
 
-The clock stands still while kernels are compiled or loaded (``stopwatch``): that happens once, can
-take longer than the work itself, and would leave a short limit with nothing to show for it.
+The clock stands still while kernels are compiled or loaded (``stopwatch``). That happens once, can
+take longer than the work itself, and would use up a short limit before any work is done.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ __all__ = ["Budget", "listen_for_interrupt"]
 class Budget:
     """A number of seconds and an interrupt flag.
 
-    Seconds are of the wall clock, less those for which this process compiled.
+    Seconds are wall-clock time without the time in which this process compiled.
 
     Parameters
     ----------
     seconds
-        Time allowed from now on; None for no limit.
+        Seconds allowed from now on; None for no limit.
     within
         A budget that this one is a part of: when that is spent or interrupted, so is this one.
     before
@@ -66,7 +66,7 @@ class Budget:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the budget was made, but for compiling, and those spent before."""
+        """Seconds since the budget was made, without compiling, plus those spent before."""
         now = time.perf_counter()
         return now - self._start - (COMPILING.seconds(now) - self._compiled)
 

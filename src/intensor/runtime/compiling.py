@@ -17,9 +17,11 @@ from numba.core import event
 from intensor.runtime.kernel_files import FILES, KernelCache, NoCache, notice_level
 from intensor.runtime.stopwatch import COMPILING
 
-__all__ = ["announce_device", "listen", "njit"]
+__all__ = ["REORDERED", "announce_device", "listen", "njit"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+REORDERED = {"reassoc", "contract"}
+"""The ``fastmath`` of kernels whose sums may be reordered, because no bound ever sees them."""
 
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Function], Function]:
@@ -64,7 +66,7 @@ def listen(events: Any, kind: str, announce: Callable[[Any], None]) -> None:
 
 
 def announce_device(event: Any) -> None:
-    """Tell of a compilation for a CUDA device, which no file keeps."""
+    """Log a compilation for a CUDA device, which no file keeps."""
     FILES.tell(
         f"compiling for a device at level {notice_level()}",
         "Compiling kernels for the CUDA device, which takes some seconds in every process. It does "

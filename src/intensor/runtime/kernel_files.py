@@ -26,16 +26,19 @@ from intensor.runtime.stopwatch import COMPILING
 __all__ = ["FILES", "Files", "KernelCache", "KernelFile", "NoCache", "notice_level"]
 
 _LOG = logging.getLogger(__name__)
-ADVICE = "set NUMBA_CACHE_DIR to a folder that can be written to and has some room"
+ADVICE = "set NUMBA_CACHE_DIR to a folder that can be written to and has some free space"
+"""What to do about files that cannot be written, for messages."""
+PACKAGE = __name__.partition(".")[0]
+"""The package whose kernels are kept."""
 
 
 class Files:
-    """Whether compiled kernels can be kept in files, and what the user has been told.
+    """Whether compiled kernels can be kept in files, and which messages have been logged.
 
     Attributes
     ----------
     problem
-        Why nothing can be stored; None as long as all is well.
+        Why nothing can be stored; None as long as files can be written.
     """
 
     def __init__(self) -> None:
@@ -44,12 +47,12 @@ class Files:
         self._lock = threading.Lock()
 
     def close(self, problem: str) -> None:
-        """Store nothing from now on; the first reason is the one to tell."""
+        """Store nothing from now on; only the first reason is logged."""
         with self._lock:
             self.problem = self.problem or problem
 
     def announce(self) -> None:
-        """Tell of a compilation: loudly if it prolongs a limit, or comes with every process."""
+        """Log a compilation: as a warning if it prolongs a limit or happens in every process."""
         compiling = "Compiling kernels for this machine, which takes up to a minute."
         if self.problem is None:
             self.tell(
@@ -66,7 +69,7 @@ class Files:
             )
 
     def tell(self, kind: str, message: str, level: int = logging.WARNING) -> None:
-        """Log a message, unless there was one of its kind."""
+        """Log a message, unless one of its kind has been logged."""
         with self._lock:
             if kind in self._told:
                 return
@@ -98,7 +101,7 @@ class KernelFile(IndexDataCacheFile):
 
 
 class KernelCache(FunctionCache):
-    """Numba's cache of a function, but whatever goes wrong with files costs time and no more."""
+    """Numba's cache of a function; whatever goes wrong with files costs time and nothing else."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return a compiled kernel, or None if there is none or it cannot be read."""
@@ -127,7 +130,7 @@ class KernelCache(FunctionCache):
                 FILES.announce()
 
     def _open(self) -> None:
-        """Put our files in the place of Numba's: only now is all known that the kernel calls."""
+        """Replace Numba's files by ours: only now is everything known that the kernel calls."""
         if not isinstance(self._cache_file, KernelFile):
             self._cache_file = KernelFile(
                 cache_path=self.cache_path,
@@ -144,16 +147,16 @@ class KernelCache(FunctionCache):
 
 
 class NoCache(NullCache):
-    """In the place of a kernel's cache when there is no folder for its files."""
+    """The cache of a kernel when there is no folder for its files."""
 
 
 def notice_level() -> int:
-    """Return how loud to be: a limit that is prolonged is worth a line that everyone sees."""
+    """Return the level of notices: a warning where a time limit is prolonged."""
     return logging.WARNING if COMPILING.limited else logging.INFO
 
 
 def source_stamp(function: Callable[..., Any]) -> str:
-    """Return what changes with the code of a kernel, of all that it calls, and with its constants.
+    """Return a digest of the code of a kernel, of everything that it calls, and of its constants.
 
     Numba looks at the file of the kernel alone, but what it calls is compiled into it.
     """
@@ -162,31 +165,31 @@ def source_stamp(function: Callable[..., Any]) -> str:
     seen: set[Any] = set()
     waiting: list[Any] = [function]
     while waiting:
-        one = waiting.pop()
-        if one in seen:
+        current = waiting.pop()
+        if current in seen:
             continue
-        seen.add(one)
-        files.add(one.__code__.co_filename)
-        for name, value in _globals_of(one):
+        seen.add(current)
+        files.add(current.__code__.co_filename)
+        for name, value in _globals_of(current):
             if isinstance(value, (bool, int, float, str, tuple, np.generic)):
-                constants.add(f"{one.__module__}.{name} = {value!r}")
+                constants.add(f"{current.__module__}.{name} = {value!r}")
             elif hasattr(value, "py_func"):  # a kernel
                 waiting.append(value.py_func)
             else:  # such as an intrinsic
                 home = sys.modules.get(getattr(value, "__module__", None) or "")
-                if home is not None and home.__name__.partition(".")[0] == __package__:
+                if home is not None and home.__name__.partition(".")[0] == PACKAGE:
                     files.add(str(home.__file__))
     digests = sorted(_digest(file) for file in files)
     return hashlib.sha256("\n".join([*digests, *sorted(constants)]).encode()).hexdigest()
 
 
 def _globals_of(function: Any) -> Iterator[tuple[str, Any]]:
-    """Yield name and value of what a function may use of its module, and of modules in there."""
+    """Yield name and value of the globals that a function uses, also through modules."""
     names = set(_names(function.__code__))
     for name in names & function.__globals__.keys():
         value = function.__globals__[name]
         if isinstance(value, ModuleType):
-            inner = vars(value) if value.__name__.partition(".")[0] == __package__ else {}
+            inner = vars(value) if value.__name__.partition(".")[0] == PACKAGE else {}
             yield from ((f"{name}.{part}", inner[part]) for part in names & inner.keys())
         else:
             yield name, value

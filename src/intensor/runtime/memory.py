@@ -1,7 +1,7 @@
-"""Memory: how much there is, how much a task would take, and the refusal when it would not fit.
+"""Memory: how much is available, how much a task needs, and the refusal if it does not fit.
 
-Estimates count what is allocated beside the arrays that the caller holds already. They are meant
-to be right to within a factor of two. What a solve takes beside its cells is known to its version
+Estimates count what is allocated beside the arrays that the caller already holds. They should be
+right to within a factor of two. Each version of the solver estimates its own solves
 (``Version.bytes_needed``).
 """
 
@@ -24,22 +24,22 @@ __all__ = [
     "spreading_bytes",
 ]
 
-UNLIMITED = 1 << 60
-"""A limit of a control group from here on is none."""
-NEGLIGIBLE = 1 << 26
-"""Bytes below which nobody is asked whether they are there."""
+UNLIMITED_BYTES = 1 << 60
+"""Control groups state a limit of at least this many bytes if they have none."""
+NEGLIGIBLE_BYTES = 1 << 26
+"""Tasks that need fewer bytes are never refused, unless the user sets a limit."""
 
 
 def available_memory(root: Path = Path("/")) -> int | None:
-    """Return how many bytes this process can still have; None where that cannot be told.
+    """Return how many bytes this process can still allocate; None if the system does not say.
 
-    That is what the machine has left, or what the control groups that the process is in (of a
-    container, a batch system) leave of their limits. On systems other than Linux it is not known.
+    This is what the machine has left, or what the control groups of the process (of a container or
+    a batch system) leave of their limits, whichever is less. Only Linux says.
 
     Parameters
     ----------
     root
-        Where ``proc`` and ``sys`` are.
+        Folder that holds ``proc`` and ``sys``.
     """
     found = [_from_meminfo(root), *_from_groups(root)]
     known = [amount for amount in found if amount is not None]
@@ -54,33 +54,32 @@ def require_memory(
     limit: int | None = None,
     error: type[IntensorError] = MemoryLimitError,
 ) -> None:
-    """Refuse a task that would not fit.
+    """Refuse a task that does not fit into memory.
 
     Parameters
     ----------
     needed
-        Bytes that it takes.
+        Bytes that the task needs.
     what
-        The task in words, the subject of the message.
+        Name of the task; the subject of the message.
     advice
         What to do instead.
     limit
-        Bytes that are allowed; by default what is available, and any amount where that is not
-        known.
+        Bytes that are allowed; by default what is available, or any amount if that is not known.
     """
-    if limit is None and needed < NEGLIGIBLE:
+    if limit is None and needed < NEGLIGIBLE_BYTES:
         return
     allowed = available_memory() if limit is None else limit
     if allowed is not None and needed > allowed:
-        whence = "available" if limit is None else "allowed"
+        source = "available" if limit is None else "allowed"
         raise error(
-            f"{what} needs about {_words(needed)} of memory and {_words(allowed)} are {whence}; "
-            f"{advice}"
+            f"{what} needs about {_as_text(needed)} of memory and {_as_text(allowed)} are "
+            f"{source}; {advice}"
         )
 
 
 def collapsing_bytes(n: int, n_modes: int, *, copied: bool = True) -> int:
-    """Return what it takes to collapse n observations into cells.
+    """Return how many bytes it takes to collapse n observations into cells.
 
     Parameters
     ----------
@@ -94,7 +93,7 @@ class Solver(Protocol):
     """Anything that knows how much memory its solves take."""
 
     def bytes_needed(self, n_cells: int, shape: Shape) -> int:
-        """Return how many bytes a solve of so many distinct cells takes."""
+        """Return how many bytes a solve of this many distinct cells takes."""
         ...
 
 
@@ -106,7 +105,7 @@ def cell_bytes(n_cells: int, shape: Shape) -> int:
 
 
 def spreading_bytes(shape: Shape) -> int:
-    """Return what it takes to spread 64 boxes, and those of a witness, over a larger tensor."""
+    """Return how many bytes it takes to expand 64 boxes, and those of a witness, to a shape."""
     return 2 * 8 * sum(shape)
 
 
@@ -129,7 +128,7 @@ def fitting_bytes(n: int, shape: Shape, *, walk: Solver, solve: Solver, folds: i
 
 
 def _from_meminfo(root: Path) -> int | None:
-    """Return what the machine has left."""
+    """Return how many bytes the machine has left."""
     try:
         lines = (root / "proc/meminfo").read_text(encoding="ascii").splitlines()
         return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvail"))
@@ -138,7 +137,7 @@ def _from_meminfo(root: Path) -> int | None:
 
 
 def _from_groups(root: Path) -> list[int | None]:
-    """Return what each control group with a limit, and each above it, has left."""
+    """Return how many bytes each control group of the process, and each above it, has left."""
     try:
         lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
@@ -155,20 +154,20 @@ def _from_groups(root: Path) -> list[int | None]:
         else:
             continue
         folder = top / path.lstrip("/")
-        # In a container the path may be that of the host, of which only the top is to be seen.
-        places = [folder, *folder.parents] if folder.is_dir() else [top]
-        found += [_left(place, *names) for place in places if place.is_relative_to(top)]
+        # In a container the path may be that of the host, which is not visible there.
+        folders = [folder, *folder.parents] if folder.is_dir() else [top]
+        found += [_left(one, *names) for one in folders if one.is_relative_to(top)]
     return found
 
 
 def _left(folder: Path, limit_name: str, usage_name: str, cache_name: str) -> int | None:
-    """Return what is left of a group's limit; files in its cache can be let go."""
+    """Return how many bytes are left of a group's limit; its cache of files counts as free."""
     try:
         limit = int((folder / limit_name).read_text(encoding="ascii"))
         used = int((folder / usage_name).read_text(encoding="ascii"))
     except (OSError, ValueError):  # no such file, or "max"
         return None
-    if limit >= UNLIMITED:
+    if limit >= UNLIMITED_BYTES:
         return None
     try:
         lines = (folder / "memory.stat").read_text(encoding="ascii").splitlines()
@@ -178,12 +177,12 @@ def _left(folder: Path, limit_name: str, usage_name: str, cache_name: str) -> in
     return limit - used + cached
 
 
-def _words(amount: int) -> str:
-    """Return a number of bytes in words.
+def _as_text(amount: int) -> str:
+    """Return a number of bytes as text.
 
     Examples
     --------
-    >>> _words(96), _words(3 << 29)
+    >>> _as_text(96), _as_text(3 << 29)
     ('96 bytes', '1.5 GiB')
     """
     if amount < 1 << 10:

@@ -1,8 +1,8 @@
-"""How long this process has been busy compiling: time that is no work and that no limit counts.
+"""How long this process has been compiling: time that no limit counts.
 
 Numba compiles a kernel when it is first called, or loads it from a file. ``compiling`` reports
-here when that happens; budgets ask here how much of the time that has passed it was. Numba itself
-is not needed for that, so that ``budget`` can be imported without it.
+here when that happens, and budgets subtract it from the time that has passed. Numba itself is not
+needed for that, so that ``budget`` can be imported without it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Stopwatch:
     Attributes
     ----------
     limited
-        Whether there has been a time limit that this time is kept from.
+        Whether some budget had a time limit, which compiling prolongs.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Stopwatch:
         self._lock = threading.Lock()
         self._inside = 0
         self._counted_until = 0.0
-        # one tuple, so that it can be read without the lock: seconds so far, running since when
+        # One tuple that can be read without the lock: seconds so far, and the start of the run.
         self._state: tuple[float, float | None] = (0.0, None)
 
     def seconds(self, now: float | None = None) -> float:

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from intensor.errors import CheckpointError, CheckpointWarning, FileFormatError, SettingError
-from intensor.options.checks import check_at_least
+from intensor.options.declared import CHECKPOINT_EVERY
+from intensor.options.ranges import check_at_least
 from intensor.runtime.budget import Budget
 from intensor.solver.engine import Engine
 from intensor.solver.result import Progress
@@ -33,7 +34,7 @@ __all__ = ["EVERY", "CheckpointFile", "Keeper", "Place", "Snapshots", "check_che
 FORMAT = "intensor checkpoint"
 VERSION = 1
 """Of the format. A checkpoint is no archive: it is read by the version that wrote it only."""
-EVERY = 60.0
+EVERY = CHECKPOINT_EVERY.default
 """Seconds between two checkpoints, by default."""
 CLOSE = 1e-10
 """Share by which a sum over the data may differ: it may be added up in another order."""

@@ -1,4 +1,4 @@
-"""Solving for the indices that occur alone: the way in, and the way back."""
+"""Solving without the indices that never occur: the way in, and the way back."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from intensor.model.model import Model
 from intensor.problem.reindex import Whole, leave_out
 from intensor.solver.result import Result
 
-__all__ = ["condense", "spread_model", "spread_result"]
+__all__ = ["condense", "expand_model", "expand_result"]
 
 
 def condense(observations: Observations) -> tuple[Observations, Whole | None]:
-    """Return observations without the indices that do not occur, and the tensor they are from.
+    """Return observations without the indices that never occur, and the full tensor.
 
     Examples
     --------
@@ -34,12 +34,12 @@ def condense(observations: Observations) -> tuple[Observations, Whole | None]:
     return replace(observations, shape=whole.condensed, coords=narrow), whole
 
 
-def spread_model(model: Model, whole: Whole) -> Model:
-    """Return a model of a part as one of the whole tensor."""
+def expand_model(model: Model, whole: Whole) -> Model:
+    """Return a model of the condensed tensor as one of the full tensor."""
     return replace(model, vertices=whole.spread_vertices(model.vertices))
 
 
-def spread_result(result: Result, whole: Whole) -> Result:
-    """Return what was found for a part as a result for the whole tensor."""
-    witness = None if result.witness is None else spread_model(result.witness, whole)
-    return replace(result, model=spread_model(result.model, whole), witness=witness)
+def expand_result(result: Result, whole: Whole) -> Result:
+    """Return a result for the condensed tensor as one for the full tensor."""
+    witness = None if result.witness is None else expand_model(result.witness, whole)
+    return replace(result, model=expand_model(result.model, whole), witness=witness)

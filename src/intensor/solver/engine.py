@@ -1,4 +1,4 @@
-"""What the loop asks of a version: an engine holds an iterate and knows two ways to improve it."""
+"""What the loop needs: an engine holds an iterate and knows two ways to improve it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Engine(Protocol):
     state: State
 
     def local_gap(self) -> float:
-        """Return what the best exchange of weight among the active vertices gains at first."""
+        """Return the first-order gain of the best exchange of weight among the active vertices."""
         ...
 
     def local_step(self) -> None:
@@ -36,7 +36,7 @@ class Engine(Protocol):
         ...
 
     def recombine(self) -> None:
-        """Recompute the iterate from its weights, which removes what rounding has added up."""
+        """Recompute the iterate from its weights, which removes accumulated rounding."""
         ...
 
     def vertices(self) -> tuple[FlagArray, FloatArray]:
@@ -51,30 +51,30 @@ class Engine(Protocol):
         ...
 
     def capture(self) -> Tree:
-        """Return a copy of all that the next steps depend on, but for the cells."""
+        """Return a copy of everything that the next steps depend on, except the cells."""
         ...
 
     def restore(self, saved: Branch) -> None:
-        """Go on from where an engine of the same cells and settings was."""
+        """Go on from where an engine of the same cells and settings stopped."""
         ...
 
     def close(self) -> None:
-        """Let go of threads."""
+        """End the threads."""
         ...
 
     @property
     def n_active(self) -> int:
-        """Vertices with weight."""
+        """Number of vertices with weight."""
         ...
 
     @property
     def altmin_runs(self) -> int:
-        """Descents of the heuristic so far."""
+        """Number of descents of the heuristic so far."""
         ...
 
     @property
     def drops(self) -> int:
-        """Vertices that have left the active set so far."""
+        """Number of vertices that have left the active set so far."""
         ...
 
 

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable
 
-import numpy as np
-
-from intensor._arrays import FlagArray, FloatArray, inner
-from intensor.backends.select import Data, open_cells
-from intensor.data.observations import Observations
-from intensor.model.model import Model, build_model
+from intensor.backends.select import Data
+from intensor.model.model import Model
 from intensor.oracles.base import Oracle
 from intensor.runtime.budget import Budget
-from intensor.runtime.threads import Workers
 from intensor.solver.checkpoint import Keeper
 from intensor.solver.engine import Engine, Version
-from intensor.solver.result import Counters, Progress, Result, Seconds, Status
+from intensor.solver.finish import finish, mean_squared_error
+from intensor.solver.result import Progress, Result, Seconds, Status
 from intensor.solver.settings import Settings
 from intensor.solver.termination import stop_reason
 
 __all__ = ["Callback", "drive", "mean_squared_error", "run"]
 
-CELLS_AT_ONCE = 1 << 15
 Callback = Callable[[Progress], bool | None]
 KEEPS_NOTHING = Keeper()
+"""The keeper of a run without a checkpoint."""
+WITHIN_TOLERANCE = 0.999999
+"""Share of the tolerance within which a gap is OPTIMAL: the recomputed objective may round up."""
 
 
 def run(
@@ -39,15 +36,20 @@ def run(
     start: Model | None = None,
     keeper: Keeper = KEEPS_NOTHING,
 ) -> Result:
-    """Minimise the objective over the polytope (see ``solve`` for the meaning of it all).
+    """Minimise the objective over the polytope.
 
     Parameters
     ----------
+    exact
+        The oracle that proves bounds.
+    settings, callback
+        As in ``solve``.
+    budget
+        When to stop, whatever has been reached.
     start
-        A model whose vertices to begin with, with the best weights for these observations; for
-        engines that can.
+        A model whose vertices the engine begins with, if its version has warm starts.
     keeper
-        Told of every round; it may put the engine where a run that was killed had come to.
+        Sees every round. It may put the engine into the state that an earlier run had reached.
     """
     engine = version.engine(observations, exact=exact, settings=settings)
     with contextlib.closing(engine), contextlib.closing(keeper):
@@ -94,42 +96,22 @@ def drive(
         trace.append(_progress(engine, kind, scale, budget))
         stopped = callback is not None and callback(trace[-1]) is False
         status = stop_reason(state, settings, target, budget)
-        if status is Status.OPTIMAL:  # not by grace of accumulated rounding
+        if status is Status.OPTIMAL:  # make sure that it is not so by rounding alone
             engine.recombine()
             status = stop_reason(state, settings, target, budget)
         keeper.keep(engine, trace, setup, budget)
         if stopped and status is None:
             status = Status.STOPPED
 
-    if state.value - state.bound <= 0.999999 * tolerance / scale:  # though not as far as aimed
+    if state.value - state.bound <= WITHIN_TOLERANCE * tolerance / scale:  # not as far as aimed
         status = Status.OPTIMAL
-    flags, weights = engine.vertices()
-    weights = weights / max(1.0, math.fsum(np.abs(weights)))  # steps round, and that adds up
-    model = _as_model(flags, weights, observations, settings)
-    objective = mean_squared_error(model, observations, settings.threads)
-    bound = state.bound * scale
-    if status is Status.OPTIMAL and objective - bound > tolerance:
-        status = Status.STALLED  # the tolerance is less than what rounding makes of the model
-    witness = state.witness
-    return Result(
+    return finish(
+        engine,
+        observations,
+        version=version,
+        settings=settings,
         status=status,
-        objective=objective,
-        bound=bound,
-        model=model,
-        witness=None
-        if witness is None
-        else _as_model(witness.flags, witness.weights, observations, settings),
-        bound_source="within-cell variance" if witness is None else witness.source,
-        tolerance=tolerance,
-        version=version.name,
-        trace=tuple(trace),
-        counters=Counters(
-            iterations=state.iterations,
-            local_steps=state.local_steps,
-            altmin_runs=engine.altmin_runs,
-            exact_calls=state.exact_calls,
-            drops=engine.drops,
-        ),
+        trace=trace,
         seconds=Seconds(setup=setup, solve=budget.elapsed - setup),
     )
 
@@ -146,41 +128,3 @@ def _progress(engine: Engine, kind: str, scale: float, budget: Budget) -> Progre
         pricing_gap=scale * state.gain,
         seconds=budget.elapsed,
     )
-
-
-def _as_model(
-    flags: FlagArray, weights: FloatArray, observations: Data, settings: Settings
-) -> Model:
-    return build_model(
-        flags,
-        settings.radius * weights,
-        shape=observations.shape,
-        radius=settings.radius,
-        signed=settings.signed,
-    )
-
-
-def mean_squared_error(model: Model, observations: Data, threads: int | None = 1) -> float:
-    """Return the objective of a model, computed from nothing but its vertices and weights."""
-    if not isinstance(observations, Observations):
-        cells = open_cells(observations, 1.0, Workers(1))
-        words = model.vertices.words
-        weights = np.zeros(64 * words.shape[1])
-        weights[: len(model)] = model.weights
-        return cells.evaluate(words, len(model), weights)[0] + cells.constant
-    shares = observations.cell_shares()
-    starts = range(0, observations.n_cells, CELLS_AT_ONCE)
-    errors = np.zeros(len(starts))
-
-    def add_up(number: int) -> None:
-        part = slice(starts[number], starts[number] + CELLS_AT_ONCE)
-        predicted = model.evaluate(tuple(column[part] for column in observations.coords))
-        residual = predicted - observations.means[part]
-        errors[number] = inner(shares[part] * residual, residual)
-
-    workers = Workers(threads)
-    try:
-        workers.run(add_up, len(starts))
-    finally:
-        workers.close()
-    return float(errors.sum()) + observations.within

@@ -28,7 +28,7 @@ class Status(enum.Enum):
 
     @property
     def sentence(self) -> str:
-        """The status in words."""
+        """The status as a sentence."""
         return self.value
 
     def __str__(self) -> str:
@@ -46,9 +46,9 @@ class Progress(NamedTuple):
     objective: float
     bound: float
     phi: float
-    """What a new vertex must gain to be let in, half of the gap the solver believes in."""
+    """Least gain for which a new vertex enters: half of the gap that the solver believes in."""
     pricing_gap: float
-    """What the best vertex of the last oracle call gained: an estimate of the gap, no proof."""
+    """Gain of the best vertex of the last oracle call: an estimate of the gap, not a proof."""
     seconds: float
     """Seconds since the solve began, with set-up but without the time spent compiling kernels."""
     stage: str = "solve"
@@ -69,7 +69,7 @@ class Counters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seconds:
-    """Wall-clock time of a solve, but for that in which kernels were compiled or loaded."""
+    """Wall-clock time of a solve, without the time in which kernels were compiled or loaded."""
 
     setup: float
     solve: float
@@ -95,7 +95,7 @@ class Result:
     model
         The fit.
     witness
-        The point that the bound was proven at, for ``verify``; None when the bound is the
+        The point at which the bound was proven, for ``verify``; None when the bound is the
         within-cell constant, which needs no proof.
     bound_source
         Which oracle proved the bound.
@@ -119,7 +119,7 @@ class Result:
 
     @property
     def gap(self) -> float:
-        """Objective minus bound: how far from the global optimum the model is at most."""
+        """Objective minus bound: the objective is at most this far above the global optimum."""
         return self.objective - self.bound
 
     def __repr__(self) -> str:
@@ -130,7 +130,7 @@ class Result:
 
 
 def warn_if_empty(result: Result, stacklevel: int = 3) -> None:
-    """Warn of a model without a box, if it was a limit that left it so."""
+    """Warn of a model without boxes, if a limit is the cause."""
     if len(result.model) or result.status not in (Status.TIME_LIMIT, Status.ITERATION_LIMIT):
         return
     limit = "time_limit" if result.status is Status.TIME_LIMIT else "max_iterations"

@@ -4,43 +4,42 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 from intensor.backends.select import CPU, Device, find_device
-from intensor.options.checks import check_at_least, check_positive, check_radius
+from intensor.options.declared import (
+    DEVICE,
+    MAX_ITERATIONS,
+    SEED,
+    SIGNED,
+    SOLVE_RADIUS,
+    SOLVE_RTOL,
+    THREADS,
+    TIME_LIMIT,
+    TOL,
+)
 
 __all__ = ["Settings", "check_settings"]
+
+CHECKED = (SOLVE_RADIUS, TOL, SOLVE_RTOL, MAX_ITERATIONS, TIME_LIMIT, SEED, THREADS, SIGNED)
+"""Options that are fields of the settings and are checked by their declarations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What to solve for and when to stop.
 
-    Attributes
-    ----------
-    radius
-        Bound on the sum of the weights, in the units of the data.
-    tol, rtol
-        The gap may be ``max(tol, rtol * mean(values^2))``.
-    max_iterations, time_limit
-        Limits, None for none; the time limit is in seconds.
-    seed
-        Of the random starts.
-    threads
-        At most so many at a time; None for one per core.
-    signed
-        Whether boxes may count negatively: the polytope is then symmetric.
-    device
-        Where sums over cells are taken.
+    The fields are the options of ``solve`` by the same names, as values that have been checked.
     """
 
     radius: float
-    tol: float = 0.0
-    rtol: float = 1e-6
-    max_iterations: int | None = None
-    time_limit: float | None = None
-    seed: int = 0
-    threads: int | None = None
-    signed: bool = False
+    tol: float = TOL.default
+    rtol: float = SOLVE_RTOL.default
+    max_iterations: int | None = MAX_ITERATIONS.default
+    time_limit: float | None = TIME_LIMIT.default
+    seed: int = SEED.default
+    threads: int | None = THREADS.default
+    signed: bool = SIGNED.default
     device: Device = CPU
 
     def tolerance(self, mean_square: float) -> float:
@@ -48,29 +47,7 @@ class Settings:
         return min(max(self.tol, self.rtol * mean_square), sys.float_info.max)
 
 
-def check_settings(
-    *,
-    radius: object,
-    tol: object,
-    rtol: object,
-    max_iterations: object,
-    time_limit: object,
-    seed: object,
-    threads: object,
-    signed: bool = False,
-    device: object = "cpu",
-) -> Settings:
+def check_settings(*, device: Any = DEVICE.default, **given: Any) -> Settings:
     """Return settings that are in range, or raise what is wrong with them."""
-    return Settings(
-        radius=check_radius(radius),
-        tol=check_at_least("tol", tol, 0.0),
-        rtol=check_at_least("rtol", rtol, 0.0),
-        max_iterations=None
-        if max_iterations is None
-        else check_at_least("max_iterations", max_iterations, 0, integer=True),
-        time_limit=None if time_limit is None else check_positive("time_limit", time_limit),
-        seed=check_at_least("seed", seed, 0, integer=True),
-        threads=None if threads is None else check_at_least("threads", threads, 1, integer=True),
-        signed=bool(signed),
-        device=find_device(device),
-    )
+    checked = {one.name: one.check(given.get(one.name, one.default)) for one in CHECKED}
+    return Settings(**checked, device=find_device(device))

@@ -13,17 +13,17 @@ from numpy.typing import ArrayLike
 from intensor._arrays import Shape
 from intensor.backends.select import Data, Device, on_device
 from intensor.backends.sharded.cells import ShardedObservations
-from intensor.data.observations import observe
-from intensor.errors import CoordinateError, SettingError
-from intensor.options.checks import (
+from intensor.data.checks import (
     check_coords,
-    check_memory,
     check_not_tiny,
     check_shape,
     check_values,
     warn_above_radius,
     warn_largest_above_radius,
 )
+from intensor.data.observations import Observations, observe
+from intensor.errors import CoordinateError, SettingError
+from intensor.options.ranges import default_memory_limit
 from intensor.problem.reindex import Whole
 from intensor.runtime.memory import collapsing_bytes, require_memory, spreading_bytes
 from intensor.runtime.threads import Workers
@@ -33,12 +33,13 @@ from intensor.solver.settings import Settings
 
 __all__ = ["collect"]
 
-ELSEWHERE = (
+OTHER_PLACES = (
     "solve from Parquet files (coords a path, with memory_limit), spread the cells over a cluster "
     "(client) or use a CUDA device (device)"
 )
-"""What to do with data that is too large for memory."""
-FEWER = "give modes fewer indices, or leave out observations"
+"""Advice for data that is too large for memory."""
+FEWER_INDICES = "give modes fewer indices, or leave out observations"
+"""Advice for tensors with too many indices for memory."""
 
 
 def collect(
@@ -49,65 +50,80 @@ def collect(
     shape: Iterable[int] | None,
     allow_negative: bool,
     sample_weight: ArrayLike | None,
-    memory_limit: int | str | None,
+    memory_limit: int | None,
     client: Any,
     version: Version,
 ) -> tuple[Data, Whole | None]:
     """Collapse observations into cells where they are; warn of values above the radius.
 
     The arguments are those of ``solve``. Cells in memory are condensed: the second part of the
-    answer is the tensor they come from.
+    answer is the full tensor they come from.
     """
-    words: dict[str, Any] = {"shape": shape, "allow_negative": allow_negative}
+    options: dict[str, Any] = {"shape": shape, "allow_negative": allow_negative}
     if client is not None or isinstance(coords, (str, PathLike)):
         if client is not None:
-            spread = _from_cluster(client, coords, values, settings.device, **words)
+            sharded = _from_cluster(client, coords, values, settings.device, **options)
         else:
-            spread = _from_files(coords, values, memory_limit, settings, **words)
-        lowest = -spread.lowest if settings.signed else 0.0
-        warn_largest_above_radius(max(spread.highest, lowest), settings.radius)
-        return spread, None
+            sharded = _from_files(coords, values, memory_limit, settings, **options)
+        lowest = -sharded.lowest if settings.signed else 0.0
+        warn_largest_above_radius(max(sharded.highest, lowest), settings.radius)
+        return sharded, None
     data: Data
-    whole: Whole | None = None
+    full: Whole | None = None
     if on_device(values) or (sample_weight is None and settings.device.wants_cuda(_count(values))):
         from intensor.backends.cuda.observations import (  # noqa: PLC0415  (imports numba.cuda)
             observe_on_device,
         )
 
-        data = observe_on_device(coords, values, **words)
+        data = observe_on_device(coords, values, **options)
         numbers = data.means
     else:
-        limit = None if memory_limit is None else check_memory(memory_limit)
-        size: tuple[int, ...] = tuple(getattr(coords, "shape", ()))
-        if len(size) == 2:
-            copied = getattr(coords, "dtype", None) != np.int64
-            needed = collapsing_bytes(size[0], size[1], copied=copied)
-            what = f"collapsing {size[0]} observations of {size[1]} modes"
-            require_memory(needed, what, advice=ELSEWHERE, limit=limit)
-        workers = Workers(settings.threads)
-        try:
-            cells = observe(coords, values, sample_weight=sample_weight, workers=workers, **words)
-        finally:
-            workers.close()
-        data, whole = condense(cells)
-        needed = version.bytes_needed(data.n_cells, data.shape)
-        if whole is not None:
-            needed += spreading_bytes(whole.shape)
-        what = f"a solve of {cells.n_cells} cells in a tensor of {sum(cells.shape)} indices"
-        advice = ELSEWHERE if cells.n_cells > sum(cells.shape) else FEWER
-        require_memory(needed, what, advice=advice, limit=limit)
+        data, full = _from_arrays(
+            coords, values, sample_weight, memory_limit, settings, version, options
+        )
         numbers = np.asarray(values, dtype=np.float64)
         check_not_tiny(numbers)
         if sample_weight is not None:
             numbers = numbers[np.asarray(sample_weight) > 0]
     warn_above_radius(abs(numbers) if settings.signed else numbers, settings.radius)
-    return data, whole
+    return data, full
+
+
+def _from_arrays(
+    coords: Any,
+    values: Any,
+    sample_weight: ArrayLike | None,
+    limit: int | None,
+    settings: Settings,
+    version: Version,
+    options: dict[str, Any],
+) -> tuple[Observations, Whole | None]:
+    """Collapse arrays into cells in memory, or refuse what would not fit."""
+    size: tuple[int, ...] = tuple(getattr(coords, "shape", ()))
+    if len(size) == 2:
+        copied = getattr(coords, "dtype", None) != np.int64
+        needed = collapsing_bytes(size[0], size[1], copied=copied)
+        what = f"collapsing {size[0]} observations of {size[1]} modes"
+        require_memory(needed, what, advice=OTHER_PLACES, limit=limit)
+    workers = Workers(settings.threads)
+    try:
+        cells = observe(coords, values, sample_weight=sample_weight, workers=workers, **options)
+    finally:
+        workers.close()
+    condensed, full = condense(cells)
+    needed = version.bytes_needed(condensed.n_cells, condensed.shape)
+    if full is not None:
+        needed += spreading_bytes(full.shape)
+    what = f"a solve of {cells.n_cells} cells in a tensor of {sum(cells.shape)} indices"
+    advice = OTHER_PLACES if cells.n_cells > sum(cells.shape) else FEWER_INDICES
+    require_memory(needed, what, advice=advice, limit=limit)
+    return condensed, full
 
 
 def _from_files(
     path: str | PathLike[str],
     value: object,
-    memory_limit: int | str | None,
+    memory_limit: int | None,
     settings: Settings,
     *,
     shape: Iterable[int] | None,
@@ -122,7 +138,7 @@ def _from_files(
         dataset,
         shape=_lengths(shape, len(dataset.modes)),
         allow_negative=allow_negative,
-        memory_limit=check_memory(memory_limit),
+        memory_limit=default_memory_limit() if memory_limit is None else memory_limit,
         threads=settings.threads,
     )
 
@@ -136,24 +152,24 @@ def _from_cluster(
     shape: Iterable[int] | None,
     allow_negative: bool,
 ) -> ShardedObservations:
-    """Spread observations over the workers of a cluster."""
+    """Distribute observations over the workers of a cluster."""
     from intensor.backends.sharded.distributed import observe_on_workers  # noqa: PLC0415
     from intensor.data.readers.dataset import open_dataset  # noqa: PLC0415  (imports pyarrow)
 
-    words: dict[str, Any] = {"allow_negative": allow_negative, "device": device}
+    options: dict[str, Any] = {"allow_negative": allow_negative, "device": device}
     if isinstance(coords, (str, PathLike)):
         dataset = open_dataset(Path(coords), _column(values))
         shape = _lengths(shape, len(dataset.modes))
-        return observe_on_workers(client, dataset, shape=shape, **words)
+        return observe_on_workers(client, dataset, shape=shape, **options)
     if hasattr(coords, "to_delayed"):
         value = _column(values)
         if value not in coords.columns:
             raise SettingError(f"the DataFrame has no column {value!r}")
         shape = _lengths(shape, len(coords.columns) - 1)
-        return observe_on_workers(client, coords, shape=shape, value=value, **words)
+        return observe_on_workers(client, coords, shape=shape, value=value, **options)
     cells, lengths = check_coords(coords, shape)
     numbers = check_values(values, cells.shape[0], allow_negative=allow_negative)
-    return observe_on_workers(client, (cells, numbers), shape=lengths, **words)
+    return observe_on_workers(client, (cells, numbers), shape=lengths, **options)
 
 
 def _column(value: object) -> str:
@@ -178,5 +194,5 @@ def _lengths(shape: Iterable[int] | None, n_modes: int) -> Shape | None:
 
 
 def _count(values: ArrayLike) -> int:
-    """Return about how many values there are, whatever they are."""
+    """Return the number of values, as far as it is known before they are checked."""
     return len(values) if isinstance(values, Sized) else 1

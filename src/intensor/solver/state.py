@@ -1,4 +1,4 @@
-"""Where a solve stands: the one mutable record that every engine shares."""
+"""The state of a solve: the one mutable record that every engine shares."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Witness:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class State:
-    """Where a solve stands, in units where the radius is 1.
+    """The state of a solve, in units in which the radius is 1.
 
     Attributes
     ----------
@@ -30,17 +30,17 @@ class State:
     bound
         The best proven lower bound of the optimum.
     phi
-        What a new vertex must gain to be let in, and what an exchange among active vertices
-        must gain to be worth a local step. It steers the search and proves nothing.
+        Least gain for which a new vertex enters, and for which an exchange among active vertices
+        is worth a local step. It steers the search and proves nothing.
     gain
-        What the best vertex of the last oracle call gained, ``<c, x - v>``.
+        Gain ``<c, x - v>`` of the best vertex of the last oracle call.
     witness
-        Behind the bound; None while the bound is the within-cell constant.
+        The proof of the bound; None while the bound is the within-cell constant.
     exhausted
-        Set by an engine that can do no more: it neither finds vertices nor proves that there
+        Set by an engine that can do no more: it finds no vertices and cannot prove that there
         are none.
     lowest, idle
-        Least objective seen, and iterations since it fell or the bound rose.
+        Least objective so far, and the number of iterations since it fell or the bound rose.
     """
 
     value: float
@@ -56,14 +56,14 @@ class State:
     idle: int = 0
 
     def prove(self, bound: float, witness: Witness) -> None:
-        """Take in a lower bound that an oracle has proven."""
+        """Record a lower bound that an oracle has proven, if it is better than the last."""
         if bound > self.bound:
             self.bound = bound
             self.witness = witness
             self.idle = 0
 
     def count(self) -> None:
-        """Close an iteration."""
+        """Count an iteration, and whether it lowered the objective."""
         self.iterations += 1
         if self.value < self.lowest:
             self.lowest = self.value

@@ -1,4 +1,4 @@
-"""When to stop, and why."""
+"""When the loop stops, and why."""
 
 from __future__ import annotations
 

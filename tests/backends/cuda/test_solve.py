@@ -6,8 +6,9 @@ import pytest
 import intensor
 from intensor.backends.cuda.observations import observe_on_device
 from intensor.errors import RadiusWarning, SettingError
-from intensor.solver.fast import engine as fast
-from intensor.solver.fast.pricing import Effort
+from intensor.solver.fast.engine import Fast
+from intensor.solver.fast.tuning import Effort, Tuning
+from intensor.solver.variants import VERSIONS
 
 CELLS = np.argwhere(np.ones((3, 3, 2)))
 SOLVES = [
@@ -20,7 +21,8 @@ SOLVES = [
 @pytest.fixture(autouse=True)
 def _lightly(monkeypatch):
     """Look for vertices with a few short descents, on host and device: the simulator is slow."""
-    monkeypatch.setattr(fast, "FEW_CELLS", (Effort(1, 8, 2, 6), Effort(1, 16, 4, 8)))
+    tuning = Tuning(efforts_few_cells=(Effort(1, 8, 2, 6), Effort(1, 16, 4, 8)))
+    monkeypatch.setitem(VERSIONS, "fast", Fast(tuning=tuning))
 
 
 @pytest.mark.parametrize(("shape", "n", "noise", "words"), SOLVES)

@@ -12,7 +12,9 @@ from intensor.backends.sharded import disk, shard
 from intensor.backends.sharded.disk import FileArray, count_buckets, observe_on_disk
 from intensor.data.readers.dataset import open_dataset
 from intensor.errors import CoordinateError, MemoryLimitError, SettingError
-from intensor.solver.fast import engine as fast
+from intensor.solver.fast.engine import Fast
+from intensor.solver.fast.tuning import Tuning
+from intensor.solver.variants import VERSIONS
 
 
 @pytest.fixture
@@ -99,8 +101,8 @@ def test_the_same_answer_as_from_memory(tmp_path, noise, threads):
 
 @pytest.mark.usefixtures("buckets", "places")
 def test_large_data_begins_with_a_sample(tmp_path, monkeypatch):
-    monkeypatch.setattr(fast, "LARGE", 128)
-    monkeypatch.setattr(fast, "TELLING", 0)
+    tuning = Tuning(large_cells=128, sample_cells_per_index=0)
+    monkeypatch.setitem(VERSIONS, "fast", Fast(tuning=tuning))
     data = intensor.planted((9, 8, 7), 900)
     path = stored(tmp_path / "data", data)
     result = intensor.solve(str(path), "value", shape=data.shape, radius=1.0, rtol=1e-10)

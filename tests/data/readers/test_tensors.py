@@ -1,18 +1,14 @@
-import gzip
-import os
-
 import numpy as np
 import pytest
 import scipy.io
 
-from intensor.data.readers import read_cells, read_table, tns, write_tensor
+from intensor.data.readers import read_table
 from intensor.errors import (
     CoordinateError,
     EmptyDataError,
     FileFormatError,
     LabelError,
     NegativeValueError,
-    ValuesError,
 )
 
 COORDS = np.array([[0, 4, 1], [2, 0, 0], [2, 0, 0]])
@@ -31,126 +27,9 @@ def put(content, name="data.tns"):
     return name
 
 
-def test_tns_with_comments_blanks_and_repeated_cells():
-    table = read_table(
-        put(b"# FROSTT\n\n1 5 2 1.5\n% more\r\n  3\t1  1 2 \r\n3 1 1 0.5 # again"), value="x"
-    )
-    assert table.coords().tolist() == COORDS.tolist()
-    assert table.values.tolist() == [1.5, 2.0, 0.5]
-    assert table.shape == (3, 5, 2)
-    assert table.labels.plain
-    assert table.labels.modes == ("mode_0", "mode_1", "mode_2")
-    assert table.labels.value == "x"
-    assert [codes.dtype for codes in table.codes] == [np.uint8] * 3
-
-
-def test_tns_from_0_or_1():
-    zero, one = put(b"0 1 3\n2 1 4\n", "zero.tns"), put(b"1 2 3\n3 2 4\n", "one.tns")
-    assert read_table(zero).coords().tolist() == [[0, 1], [2, 1]]
-    assert read_table(one).coords().tolist() == [[0, 1], [2, 1]]
-    assert read_table(one, one_based=False).coords().tolist() == [[1, 2], [3, 2]]
-    assert read_table(one, one_based=False).shape == (4, 3)
-    with pytest.raises(CoordinateError, match=r"zero.tns, line 1: the index 0 is out of range"):
-        read_table(zero, one_based=True)
-
-
-def test_a_zero_far_down_counts_for_all(monkeypatch):
-    monkeypatch.setattr(tns, "CHUNK", 100)
-    lines = [b"%d 300 1" % number for number in range(1, 400)]
-    table = read_table(put(b"\n".join([*lines, b"7 0 1", *lines])))
-    assert table.coords()[0].tolist() == [1, 300]
-    assert table.coords()[399].tolist() == [7, 0]
-    assert table.coords()[-1].tolist() == [399, 300]
-    assert len(table) == 799
-
-
-@pytest.mark.parametrize(
-    ("line", "error", "words"),
-    [
-        (b"1 1", FileFormatError, "has 2 numbers; expected 3, as in the first line"),
-        (b"1 1 1 1", FileFormatError, "has 4 numbers"),
-        (b"1 1.5 1", FileFormatError, "the index '1.5'; expected a whole number"),
-        (b"1 x 1", FileFormatError, "the index 'x'"),
-        (b"1 \xff 1", FileFormatError, "the index"),
-        (b"1 1 x", FileFormatError, "the value 'x'; expected a number"),
-        (b"1 1 -1", NegativeValueError, "'value' is -1.0"),
-        (b"1 1 inf", FileFormatError, "'value' is inf"),
-        (b"1 -1 1", CoordinateError, "the index -1 is out of range"),
-        (b"1 3000000000 1", CoordinateError, "the index 3000000000 is out of range"),
-        (b"1 99999999999999999999 1", FileFormatError, "the index '9999"),
-        (b"1,1,1", FileFormatError, "has 1 numbers"),
-        (b'1 "1" 1', FileFormatError, "the index '\"1\"'"),
-    ],
-)
-def test_a_bad_line_is_named(monkeypatch, line, error, words):
-    monkeypatch.setattr(tns, "CHUNK", 64)
-    good = b"1 1 1\n" * 50
-    with pytest.raises(error, match=f"^data.tns, line 53: .*{words}"):
-        read_table(put(b"# c\n" + good + b"\n" + line + b"\n" + good))
-
-
-def test_tns_with_nothing_in_it():
-    for content in (b"", b"# c\n\n"):
-        with pytest.raises(EmptyDataError, match=r"^data\.tns: "):
-            read_table(put(content))
-    with pytest.raises(EmptyDataError, match="no value at all"):
-        read_table(put(b"1 1 nan\n"))
-    with pytest.raises(FileFormatError, match="lines of 1 numbers"):
-        read_table(put(b"1\n2\n"))
-    with pytest.raises(FileFormatError, match="no weights"):
-        read_table(put(b"1 1\n"), weight="w")
-
-
-def test_tns_lines_and_indices_without_bound_are_not_believed():
-    with pytest.raises(FileFormatError, match=r"2 cells but 2000000\d\d\d indices"):
-        read_table(put(b"1 1 1\n1 2000000000 1\n"))
-    with pytest.raises(FileFormatError, match="far too long"):
-        read_table(put(b"1 1 1\n" + b"1" * (tns.CHUNK + 2 * tns.LONGEST_LINE)))
-
-
-def test_gzipped_tns():
-    assert read_table(put(gzip.compress(b"1 2 3\n"), "a.tns.gz")).coords().tolist() == [[0, 1]]
-    with pytest.raises(FileFormatError, match=r"^a\.tns\.gz: cannot be unpacked"):
-        read_table(put(gzip.compress(b"1 2 3\n" * 99)[:-9], "a.tns.gz"))
-
-
-def test_cells_of_tns_with_and_without_values():
-    for content in (b"1 5\n3 1\n", b"1 5 9\n3 1 9\n"):
-        columns = read_cells(put(content), modes=["a", "b"])
-        assert [column.tolist() for column in columns] == [[0, 2], [4, 0]]
-    columns = read_cells("data.tns", modes=["a", "b"], one_based=False)
-    assert [column.tolist() for column in columns] == [[1, 3], [5, 1]]
-    with pytest.raises(FileFormatError, match="lines of 3 numbers; expected 4 indices"):
-        read_cells("data.tns", modes=["a", "b", "c", "d"])
-
-
-@pytest.mark.parametrize("suffix", ["tns", "tns.gz", "npz", "mat"])
-def test_writing_and_reading_again(suffix):
-    name = f"out.{suffix}"
-    values = np.array([1.5, np.nan, 1 / 3])
-    write_tensor(name, COORDS, values, (3, 5, 4))
-    table = read_table(name, modes=["a", "b", "c"])
-    assert table.coords().tolist() == COORDS.tolist()
-    assert np.array_equal(table.values, values, equal_nan=True)
-    assert table.shape == ((3, 5, 2) if suffix.startswith("tns") else (3, 5, 4))
-    assert table.labels.modes == ("a", "b", "c")
-    cells = read_cells(name, modes=["a", "b", "c"])
-    assert np.stack(cells, axis=1).tolist() == COORDS.tolist()
-    with pytest.raises(FileFormatError, match="2 names"):
-        read_table(name, modes=["a", "b"])
-    with pytest.raises(FileFormatError, match="expected"):
-        read_cells(name, modes=["a"])
-    assert os.listdir() == [name]
-
-
-def test_what_cannot_be_written():
-    with pytest.raises(CoordinateError, match="mode 1"):
-        write_tensor("out.tns", COORDS, VALUES, (3, 4, 2))
-    with pytest.raises(ValuesError, match="shape"):
-        write_tensor("out.tns", COORDS, VALUES[:2], (3, 5, 2))
-    with pytest.raises(FileFormatError, match=r"cannot be written as \.csv"):
-        write_tensor("out.csv", COORDS, VALUES, (3, 5, 2))
-    assert os.listdir() == []
+def labels_of(table):
+    """Return the labels of every row."""
+    return np.stack([table.mode_labels(mode) for mode in range(len(table.codes))], 1).tolist()
 
 
 def save_npz(**arrays):
@@ -267,12 +146,6 @@ def test_damaged_archives(save):
         read_table(put(b"x,value\n1,2\n" * 50, name))
 
 
-def test_matlab_7_3_is_named():
-    content = b"MATLAB 7.3 MAT-file".ljust(512) + b"\x89HDF\r\n\x1a\n"
-    with pytest.raises(FileFormatError, match=r"version 7\.3 .*save"):
-        read_table(put(content, "data.mat"))
-
-
 def test_an_array_that_claims_too_much():
     name = save_npz(x=np.ones((4, 4)))
     with open(name, "rb") as file:
@@ -296,7 +169,7 @@ def test_narrow_numbers_are_measured_by_what_they_become(monkeypatch, name):
         arrays["values"] = np.ones(40)
     file = save_npz(**arrays)
     assert len(read_table(file))
-    monkeypatch.setattr("intensor.data.readers.cells.room_of", lambda path: 500)
+    monkeypatch.setattr("intensor.data.readers.tensors.room_of", lambda path: 500)
     with pytest.raises(FileFormatError, match=f"'{name}' has 80 numbers, which take 640 bytes"):
         read_table(file)
 
@@ -309,19 +182,6 @@ def test_numbers_that_float64_cannot_hold_are_no_warning():
     assert read_table(save_npz(x=signalling)).values.tolist()[1] == 1.0
     with pytest.raises(FileFormatError, match="'coords' has the type"):
         read_table(save_npz(coords=signalling[:, np.newaxis], values=np.ones(2)))
-
-
-@pytest.mark.parametrize("word", [b"nan", b"NA", b"null"])
-def test_an_index_that_is_missing_is_named(word):
-    with pytest.raises(FileFormatError, match=r"data\.tns, line 2: has the index '(nan|NA|null)'"):
-        read_table(put(b"1 1 1\n1 " + word + b" 2\n"))
-
-
-def test_a_line_of_very_many_numbers_is_not_cut_up():
-    with pytest.raises(FileFormatError, match="lines of more than 4096 numbers"):
-        read_table(put(b"1 " * 1_000_000 + b"\n"))
-    with pytest.raises(FileFormatError, match=r"line 2: has 4097 numbers; expected 3"):
-        read_table(put(b"1 1 1\n" + b"1 " * 1_000_000 + b"\n"))
 
 
 def test_parts_of_a_list_of_cells_are_not_passed_over():

@@ -1,6 +1,5 @@
 """The fast version: exact where it can be, honest where it cannot, and the same on any machine."""
 
-import dataclasses
 import functools
 import gc
 import os
@@ -18,8 +17,9 @@ from intensor.backends.packed_cells import PackedCells
 from intensor.errors import RadiusWarning
 from intensor.oracles.cascade import ORACLES
 from intensor.oracles.exact.enumeration import EnumerationOracle
-from intensor.runtime import threads
-from intensor.solver.fast import engine as fast
+from intensor.solver.fast.engine import Fast
+from intensor.solver.fast.tuning import Effort, Tuning
+from intensor.solver.variants import VERSIONS
 
 
 def fit(coords, values, **options):
@@ -46,11 +46,12 @@ def walk(result):
 
 
 @pytest.fixture
-def large(monkeypatch):
-    """Make a few hundred cells count as large: samples are solved first, cells come in blocks."""
-    monkeypatch.setattr(threads, "BLOCK", 32)
-    monkeypatch.setattr(fast, "LARGE", 256)
-    monkeypatch.setattr(fast, "TELLING", 0)
+def sampling(monkeypatch):
+    """Register a version that solves samples of a few hundred cells; return their sizes."""
+    tuning = Tuning(large_cells=256, sample_cells_per_index=0)
+    monkeypatch.setitem(VERSIONS, "sampling", Fast(tuning=tuning))
+    tuning = Tuning(large_cells=32, sample_cells_per_index=0)
+    monkeypatch.setitem(VERSIONS, "sampling twice", Fast(tuning=tuning))
     samples = []
     sample = PackedCells.sample
 
@@ -63,14 +64,12 @@ def large(monkeypatch):
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])
-@pytest.mark.parametrize(("shape", "n"), [((12, 12, 12), 3000), ((7, 6, 5, 6), 2000)])
-def test_threads_do_not_change_the_result(shape, n, noise, large):
-    data = intensor.planted(shape, n, noise=noise)
-    options = {"tol": 1e-7, "exact": "off", "max_iterations": 60}
-    walks = [walk(solve(data, threads=count, **options)) for count in (1, 2, 2, 3)]
-    assert large
-    assert len(threads.blocks_of(large[0][0])) > 2
-    assert walks[0] == walks[1] == walks[2] == walks[3]
+def test_threads_do_not_change_the_result(noise, sampling):
+    data = intensor.planted((7, 6, 5, 6), 2000, noise=noise)
+    options = {"version": "sampling", "tol": 1e-7, "exact": "off", "max_iterations": 60}
+    walks = [walk(solve(data, threads=count, **options)) for count in (1, 2, 3)]
+    assert sampling
+    assert walks[0] == walks[1] == walks[2]
     assert walks[0] != walk(solve(data, seed=1, **options))
 
 
@@ -80,9 +79,9 @@ def test_a_seed_gives_one_result():
     assert walks[0] == walks[1] != walks[2]
 
 
-def test_no_thread_is_left_behind(large):
+def test_no_thread_is_left_behind():
     before = threading.active_count()
-    data = intensor.planted((12, 12, 12), 3000)
+    data = intensor.planted((10,) * 6, 150_000)
     assert solve(data, threads=2).status is Status.OPTIMAL
     gc.collect()
     deadline = time.perf_counter() + 5.0
@@ -91,9 +90,8 @@ def test_no_thread_is_left_behind(large):
     assert threading.active_count() == before
 
 
-@pytest.mark.parametrize("rep", range(3))
-def test_planted_tensors_come_out_exactly(rep):
-    data = intensor.planted((10,) * 4, 10_000, rep)
+def test_planted_tensors_come_out_exactly():
+    data = intensor.planted((10,) * 4, 10_000)
     result = solve(data, tol=0.0, rtol=1e-12)
     assert result.status is Status.OPTIMAL
     assert result.objective <= 1e-12 * np.mean(data.values**2)
@@ -101,23 +99,20 @@ def test_planted_tensors_come_out_exactly(rep):
     assert intensor.verify(result, data.coords, data.values).ok
 
 
-def test_planted_tensors_come_out_exactly_through_samples_of_samples(large, monkeypatch):
-    monkeypatch.setattr(fast, "LARGE", 32)
+def test_planted_tensors_come_out_exactly_through_samples_of_samples(sampling):
     data = intensor.planted((9, 9, 9), 2500)
-    result = solve(data, tol=0.0, rtol=1e-12, threads=2)
-    assert len(large) >= 2
-    assert all(size < cells for cells, size in large)
+    result = solve(data, version="sampling twice", tol=0.0, rtol=1e-12, threads=2)
+    assert len(sampling) >= 2
+    assert all(size < cells for cells, size in sampling)
     assert result.status is Status.OPTIMAL
     assert intensor.nmse(result.model, data.truth) <= 1e-12
     assert intensor.verify(result, data.coords, data.values).ok
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("rep", range(3))
 @pytest.mark.parametrize(("shape", "n"), [((5, 5, 5), 80), ((6, 6), 60), ((3, 4, 2, 3), 90)])
-def test_small_noisy_tensors_are_certified(shape, n, rep, seed):
-    data, optimum = noisy(shape, n, rep)
-    result = solve(data, tol=1e-9, seed=seed, exact="enumeration")
+def test_small_noisy_tensors_are_certified(shape, n):
+    data, optimum = noisy(shape, n, 0)
+    result = solve(data, tol=1e-9, exact="enumeration")
     assert result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(optimum, abs=1e-8)
     assert result.bound <= optimum + 1e-14
@@ -126,12 +121,10 @@ def test_small_noisy_tensors_are_certified(shape, n, rep, seed):
     assert report.complete
 
 
-def test_small_noisy_tensors_are_certified_through_samples(large, monkeypatch):
-    monkeypatch.setattr(fast, "LARGE", 50)
-    monkeypatch.setattr(threads, "BLOCK", 32)
+def test_small_noisy_tensors_are_certified_through_samples(sampling):
     data, optimum = noisy((5, 5, 5), 600, 0)
-    result = solve(data, tol=1e-9, threads=2)
-    assert large
+    result = solve(data, version="sampling twice", tol=1e-9, threads=2)
+    assert sampling
     assert result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(optimum, abs=1e-8)
     assert intensor.verify(result, data.coords, data.values).complete
@@ -168,11 +161,13 @@ def test_noise_is_no_obstacle_to_a_proof(shape, n, exact):
 def test_an_exact_call_brings_all_that_it_finds(monkeypatch):
     # The pool of a call enters together: without it each call would bring one vertex.
     data = intensor.planted((10, 10, 10), 400, 3, noise=0.05)
-    lazy = dataclasses.replace(fast.FEW_CELLS[0], starts=1, batches=1)
-    monkeypatch.setattr(fast, "FEW_CELLS", (lazy,))  # so that the exact oracle has much to find
-    together = solve(data, tol=1e-6, exact="enumeration")
-    monkeypatch.setattr(fast, "POOL", 2)
-    few = solve(data, tol=1e-6, exact="enumeration")
+    lazy = (Effort(batches=1, starts=1, sweeps=8, max_vertices=6),)  # leaves much to find
+    for pool in (64, 2):
+        version = Fast(tuning=Tuning(efforts_few_cells=lazy, exact_pool=pool))
+        monkeypatch.setitem(VERSIONS, f"pool of {pool}", version)
+    together, few = (
+        solve(data, version=f"pool of {pool}", tol=1e-6, exact="enumeration") for pool in (64, 2)
+    )
     assert together.status is few.status is Status.OPTIMAL
     assert 2 * together.counters.exact_calls < few.counters.exact_calls
 
@@ -194,9 +189,8 @@ def test_the_time_limit_ends_an_exact_call():
     assert intensor.verify(result, data.coords, data.values).ok
 
 
-@pytest.mark.parametrize("rep", range(4))
-def test_without_an_exact_oracle_nothing_is_called_optimal(rep):
-    data, optimum = noisy((5, 5, 5), 80, rep)
+def test_without_an_exact_oracle_nothing_is_called_optimal():
+    data, optimum = noisy((5, 5, 5), 80, 0)
     result = solve(data, tol=1e-9, exact="off")
     assert result.status is Status.STALLED
     assert result.bound <= optimum <= result.objective + 1e-14
@@ -242,9 +236,10 @@ def test_the_time_limit_ends_a_solve():
     assert intensor.verify(result, data.coords, data.values).ok
 
 
-def test_the_time_limit_ends_the_solve_of_a_sample(large):
+def test_the_time_limit_ends_the_solve_of_a_sample(sampling):
     data = zoo.noisy((20, 20, 20), 6000, rep=0)
-    result = solve(data, tol=0.0, time_limit=0.2, exact="off")
+    result = solve(data, version="sampling", tol=0.0, time_limit=0.2, exact="off")
+    assert sampling
     assert result.status is Status.TIME_LIMIT
     assert intensor.verify(result, data.coords, data.values).ok
 

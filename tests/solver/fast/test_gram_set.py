@@ -8,20 +8,17 @@ from intensor.backends.packed_cells import pack_cells
 from intensor.data.observations import observe
 from intensor.problem.objective import build_objective
 from intensor.problem.vertex import membership
-from intensor.runtime import threads
 from intensor.runtime.threads import Workers
-from intensor.solver.fast import gram_set
 from intensor.solver.fast.gram_set import GramSet, key
+from intensor.solver.fast.tuning import TUNING
 
 SHAPES = [(40,), (9, 8), (6, 5, 7), (4, 3, 5, 4)]
 
 
 class Dense:
-    """A Gram set beside everything it should know, computed from whole matrices."""
+    """A Gram set beside everything it should know, computed from dense matrices."""
 
-    def __init__(
-        self, shape, *, n=300, seed=0, n_threads=1, scale=1.0, signed=False, weighted=False
-    ):
+    def __init__(self, shape, *, n=300, seed=0, scale=1.0, signed=False, weighted=False):
         rng = np.random.default_rng([seed, n, *shape])
         coords = np.stack([rng.integers(0, length, n) for length in shape], axis=1)
         coords[: n // 6] = coords[: n // 60].repeat(10, axis=0)[: n // 6]
@@ -31,7 +28,7 @@ class Dense:
         self.signed = signed
         self.objective = build_objective(self.observations, 1.0)
         self.cells = pack_cells(self.observations, 1.0)
-        self.active = GramSet(CpuCells(self.cells, Workers(n_threads)))
+        self.active = GramSet(CpuCells(self.cells, Workers(1)))
         self.rng = rng
         self.added = []
 
@@ -81,10 +78,8 @@ def signs_of(fresh):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_everything_equals_the_dense_computation(shape, n_threads, monkeypatch):
-    monkeypatch.setattr(threads, "BLOCK", 64 if n_threads == 2 else 1 << 15)
-    dense = Dense(shape, n_threads=n_threads)
+def test_everything_equals_the_dense_computation(shape):
+    dense = Dense(shape)
     assert dense.cells.extra.shape[0] >= 3
     dense.check()
     for count in (1, 7, 60, 64, 70):
@@ -170,15 +165,15 @@ def test_pruning_lets_the_oldest_unused_go():
         dense.check()
         active = dense.active
         used = active.master.size
-        assert active.count <= used + max(gram_set.SPARE, used)
+        assert active.count <= used + max(TUNING.spare_vertices, used)
         after = [row.tobytes() for row in active.flags]
         gone = set(before) - active.known
         assert after == [key for key in before if key not in gone]
         assert len(gone) == size_before - active.count
         weightless = {row.tobytes() for row in active.flags[active.weights == 0.0]}
-        places = {key: place for place, key in enumerate(before)}
+        position = {key: index for index, key in enumerate(before)}
         if gone:
-            assert max(places[key] for key in gone) < min(places[key] for key in weightless)
+            assert max(position[key] for key in gone) < min(position[key] for key in weightless)
     assert dense.active.drops > 0
 
 

@@ -7,25 +7,27 @@ from intensor.backends.cpu import CpuCells
 from intensor.backends.packed_cells import pack_cells
 from intensor.data.observations import observe
 from intensor.problem.vertex import membership, mode_slices
-from intensor.runtime import threads
 from intensor.runtime.budget import Budget
 from intensor.runtime.threads import Workers
 from intensor.solver.fast import pricing
 from intensor.solver.fast.gram_set import GramSet, key
-from intensor.solver.fast.pricing import FEW_CELLS, MANY_CELLS, Effort, Pricing
+from intensor.solver.fast.pricing import Pricing
+from intensor.solver.fast.tuning import TUNING, Effort, Tuning
 
 SHAPES = [(30,), (9, 8), (6, 5, 7), (4, 3, 5, 4)]
 EFFORTS = [
-    Effort(batches=1, starts=1, sweeps=1, most=1),
-    Effort(batches=1, starts=16, sweeps=3, most=4),
-    Effort(batches=3, starts=64, sweeps=60, most=100),
+    Effort(batches=1, starts=1, sweeps=1, max_vertices=1),
+    Effort(batches=1, starts=16, sweeps=3, max_vertices=4),
+    Effort(batches=3, starts=64, sweeps=60, max_vertices=100),
 ]
 
 
 class Priced:
     """A Gram set with a few vertices, and pricing on its cells."""
 
-    def __init__(self, shape, *, n=400, seed=0, n_threads=1, vertices=12, signed=False):
+    def __init__(
+        self, shape, *, n=400, seed=0, n_threads=1, vertices=12, signed=False, tuning=TUNING
+    ):
         rng = np.random.default_rng([n, *shape])
         coords = np.stack([rng.integers(0, length, n) for length in shape], axis=1)
         self.observations = observe(coords, rng.uniform(size=n), shape=shape)
@@ -37,7 +39,7 @@ class Priced:
         self.active.add(flags, signs)
         self.active.linearise()
         self.active.correct(1e-9)
-        self.pricing = Pricing(np.random.default_rng(seed), signed=signed)
+        self.pricing = Pricing(np.random.default_rng(seed), signed=signed, tuning=tuning)
 
     def propose(self, effort, budget=None):
         return self.pricing.propose(self.active, effort, budget or Budget())
@@ -72,13 +74,6 @@ def test_signed_proposals_gain_what_they_are_sorted_by(shape):
     assert seen == {1.0, -1.0}
 
 
-@pytest.fixture(params=[False, True], ids=["one block", "blocks"])
-def _blocks(request, monkeypatch):
-    if request.param:
-        monkeypatch.setattr(threads, "BLOCK", 16)
-
-
-@pytest.mark.usefixtures("_blocks")
 @pytest.mark.parametrize("effort", EFFORTS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_proposals_are_new_distinct_and_sorted(shape, effort):
@@ -87,20 +82,19 @@ def test_proposals_are_new_distinct_and_sorted(shape, effort):
         proposals = priced.propose(effort)
         keys = [row.tobytes() for row in proposals.flags]
         assert proposals.flags.shape[1] == sum(shape)
-        assert len(set(keys)) == len(keys) <= effort.most
+        assert len(set(keys)) == len(keys) <= effort.max_vertices
         assert not set(keys) & priced.active.known
         gains = priced.gains(proposals.flags)
         assert np.all(np.diff(gains) <= 1e-14)
         assert np.all(gains > 0.0)
-        assert np.all(gains >= pricing.SHARE * proposals.best - 1e-14)
+        assert np.all(gains >= pricing.ENTRY_SHARE * proposals.best - 1e-14)
         assert np.all(gains <= proposals.best + 1e-14)
-        if len(gains) and effort.most > 1:
+        if len(gains) and effort.max_vertices > 1:
             priced.active.add(proposals.flags, proposals.signs)
             priced.active.linearise()
             priced.active.correct(1e-9)
 
 
-@pytest.mark.usefixtures("_blocks")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_first_is_the_best_while_it_is_new(shape):
     priced = Priced(shape)
@@ -110,7 +104,6 @@ def test_the_first_is_the_best_while_it_is_new(shape):
     assert proposals.best == pytest.approx(gains[0], rel=1e-12)
 
 
-@pytest.mark.usefixtures("_blocks")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_single_mode_of_a_proposal_can_be_improved(shape):
     priced = Priced(shape)
@@ -134,26 +127,15 @@ def test_the_best_counts_vertices_that_are_known():
     assert again.best == pytest.approx(priced.gains(first.flags)[0], rel=1e-12)
 
 
-@pytest.mark.parametrize("shape", [(9, 8), (6, 5, 7), (4, 3, 5, 4)])
-def test_threads_do_not_change_the_proposals(shape, monkeypatch):
-    monkeypatch.setattr(threads, "BLOCK", 8)
+@pytest.mark.needs_jit
+def test_threads_do_not_change_the_proposals():
     found = []
     for n_threads in (1, 2):
-        priced = Priced(shape, n=900, n_threads=n_threads)
-        proposals = [priced.propose(effort) for effort in EFFORTS]
+        priced = Priced((100, 90, 60), n=1_000_000, n_threads=n_threads, vertices=3)
+        proposals = priced.propose(EFFORTS[1])
         assert len(priced.active.cells._lane_blocks) > 1
-        found.append([(each.best, each.flags.tolist()) for each in proposals])
+        found.append((proposals.best, proposals.flags.tolist()))
     assert found[0] == found[1]
-
-
-def test_blocks_find_what_one_block_finds(monkeypatch):
-    # Sums in blocks round differently, which decides nothing when costs are continuous.
-    whole = Priced((6, 5, 7), n=900).propose(EFFORTS[-1])
-    monkeypatch.setattr(threads, "BLOCK", 16)
-    parts = Priced((6, 5, 7), n=900).propose(EFFORTS[-1])
-    assert parts.best == pytest.approx(whole.best, rel=1e-12)
-    same = {row.tobytes() for row in whole.flags} & {row.tobytes() for row in parts.flags}
-    assert len(same) == len(whole.flags)
 
 
 def test_the_seed_decides():
@@ -186,7 +168,7 @@ def test_pricing_at_the_zero_vertex():
     assert proposals.flags[0].all()
 
 
-@pytest.mark.parametrize("efforts", [FEW_CELLS, MANY_CELLS])
+@pytest.mark.parametrize("efforts", [TUNING.efforts_few_cells, TUNING.efforts_many_cells])
 def test_efforts_rise_and_fit_into_lanes(efforts):
     for effort in efforts:
         assert 1 <= effort.starts <= 64
@@ -194,18 +176,17 @@ def test_efforts_rise_and_fit_into_lanes(efforts):
     assert work == sorted(work)
 
 
-def value_with(priced, place, row):
+def value_with(priced, index, row):
     """Return the objective when a vertex in use is exchanged for another."""
     packed, shape = priced.active.cells.packed, priced.observations.shape
     coords = [column[packed.order] for column in priced.observations.coords]
     x = np.zeros(packed.n_cells)
     weights = priced.active.weights * priced.active.signs
     for other, (flags, weight) in enumerate(zip(priced.active.flags, weights, strict=True)):
-        x += weight * membership(row if other == place else flags, coords, shape)
+        x += weight * membership(row if other == index else flags, coords, shape)
     return float(packed.shares @ (x - packed.targets) ** 2) + packed.constant
 
 
-@pytest.mark.usefixtures("_blocks")
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_refined_vertices_do_better_in_the_place_of_another(shape, signed):
@@ -217,7 +198,7 @@ def test_refined_vertices_do_better_in_the_place_of_another(shape, signed):
     for row, sign in zip(refined.flags, refined.signs, strict=True):
         assert key(row, sign) not in active.known
         alike = np.flatnonzero((active.weights > 0.0) & (active.signs == sign))
-        falls.append(active.value - min(value_with(priced, place, row) for place in alike))
+        falls.append(active.value - min(value_with(priced, index, row) for index in alike))
     assert min(falls) >= 1e-9 * (1.0 - 1e-6)
     assert refined.best <= max(falls) + 1e-12
 
@@ -245,24 +226,38 @@ def test_many_vertices_in_use_are_refined_in_turns():
     assert priced.pricing.runs == before + 64
 
 
-@pytest.mark.needs_jit
+SWEEP_BY_SWEEP = Tuning(max_unchecked_indices=1)
+
+
 @pytest.mark.parametrize("signed", [False, True])
-def test_a_time_limit_changes_no_bit_while_it_lasts(signed):
-    """With a limit and many cells, descents are made sweep by sweep."""
-    found = []
-    for budget in (Budget(), Budget(1e9)):
-        priced = Priced((100, 90, 60), n=400_000, n_threads=2, vertices=5, signed=signed)
-        assert priced.active.cells.n_cells > pricing.SOME
-        found.append(priced.propose(Effort(batches=2, starts=64, sweeps=60, most=40), budget))
-    free, limited = found
-    assert len(free.flags) > 5
-    assert np.array_equal(free.flags, limited.flags)
-    assert np.array_equal(free.signs, limited.signs)
-    assert free.best == limited.best
+def test_sweeps_that_take_long_are_made_one_by_one_to_the_same_bits(signed, monkeypatch):
+    found, sweeps = [], []
+    for tuning in (TUNING, SWEEP_BY_SWEEP):
+        priced = Priced((9, 8, 7), vertices=5, signed=signed, tuning=tuning)
+        cells, counts = priced.active.cells, []
+        descend = cells.descend
+
+        def counting(lanes, count, n_sweeps, *, counts=counts, descend=descend, **options):
+            counts.append(n_sweeps)
+            return descend(lanes, count, n_sweeps, **options)
+
+        monkeypatch.setattr(cells, "descend", counting)
+        found.append(priced.propose(Effort(batches=1, starts=64, sweeps=60, max_vertices=40)))
+        sweeps.append(counts)
+    free, checked = found
+    assert set(sweeps[0]) == {60}
+    assert set(sweeps[1]) == {1}
+    assert 2 * len(sweeps[0]) <= len(sweeps[1]) < 60 * len(sweeps[0])
+    assert len(free.flags) > 1
+    assert np.array_equal(free.flags, checked.flags)
+    assert np.array_equal(free.signs, checked.signs)
+    assert free.best == checked.best
 
 
-@pytest.mark.needs_jit
-def test_a_time_limit_ends_a_descent_between_two_sweeps():
+@pytest.mark.parametrize(
+    "tuning", [Tuning(max_unchecked_cells=1), Tuning(max_unchecked_cells_limited=1)]
+)
+def test_a_time_limit_ends_a_descent_between_two_sweeps(tuning):
     class Sweeps(Budget):
         asked = 0
 
@@ -271,8 +266,9 @@ def test_a_time_limit_ends_a_descent_between_two_sweeps():
             self.asked += 1
             return self.asked > 3
 
-    budget = Sweeps(1e9)
-    priced = Priced((100, 90, 60), n=400_000, n_threads=2, vertices=5)
-    proposals = priced.propose(Effort(batches=9, starts=64, sweeps=60, most=40), budget)
+    limited = tuning.max_unchecked_cells_limited == 1
+    budget = Sweeps(1e9 if limited else None)
+    priced = Priced((9, 8, 7), vertices=5, tuning=tuning)
+    proposals = priced.propose(Effort(batches=9, starts=64, sweeps=60, max_vertices=40), budget)
     assert budget.asked == 5  # after each of four sweeps, and after the batch
     assert len(proposals.flags) > 0

@@ -14,9 +14,9 @@ from intensor.backends.cuda.blocks import TILE, grid_of
 from intensor.backends.cuda.collapse import collapse_cells, fold_keys, group, spread_keys
 from intensor.backends.cuda.device import array_module, check_device, check_room, to_host
 from intensor.backends.select import on_device
+from intensor.data.checks import check_coords, check_shape, check_values
 from intensor.data.observations import Observations
 from intensor.errors import CoordinateError, NegativeValueError, SettingError, ValuesError
-from intensor.options.checks import check_coords, check_shape, check_values
 from intensor.problem.layout import position_type, positions
 from intensor.problem.vertex import mode_offsets
 

@@ -1,4 +1,4 @@
-"""Files in and out: CSV, TSV, Parquet, FROSTT ``.tns``, NumPy ``.npz`` and MATLAB ``.mat``.
+"""Reading files: CSV, TSV, Parquet, FROSTT ``.tns``, NumPy ``.npz`` and MATLAB ``.mat``.
 
 Tables (CSV, TSV, Parquet) have a column per mode and one of values; tensors (the others) have
 indices. Every problem with a file is an error of one sentence that begins with its name.
@@ -6,18 +6,14 @@ indices. Every problem with a file is an error of one sentence that begins with 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from numpy.typing import ArrayLike
-
-from intensor._arrays import AnyArray
 from intensor.data.labels import Labels
-from intensor.data.readers.kinds import TABLES, TENSORS, check_file, check_path, find_kind
+from intensor.data.readers.files import Format, Request, check_file, check_path, find_format
 from intensor.data.table import Table
-from intensor.errors import FileFormatError
 
-__all__ = ["read_cells", "read_table", "write_table", "write_tensor"]
+__all__ = ["read_cells", "read_table"]
 
 
 def read_table(
@@ -48,27 +44,13 @@ def read_table(
         "csv", "tsv", "parquet", "tns", "npz" or "mat", when the suffix does not say it.
     one_based
         Whether indices of a ``.tns`` or ``.mat`` file begin at 1; by default they do unless
-        there is a 0 among them. Those of ``.npz`` begin at 0 unless told otherwise.
+        there is a 0 among them. Those of ``.npz`` begin at 0 by default.
     like
         Labels that the file is to be compared with: its columns are read as labels of the same
         kinds (``12`` as the string "12" where the labels are strings).
     """
-    path = check_path(path)
-    found = find_kind(path, kind)
-    check_file(path)
-    if found in ("csv", "tsv"):
-        from intensor.data.readers import csv  # noqa: PLC0415  (pyarrow is heavy)
-
-        return csv.read(path, value=value, modes=modes, weight=weight, kind=found, like=like)
-    if found == "parquet":
-        from intensor.data.readers import parquet  # noqa: PLC0415
-
-        return parquet.read(path, value=value, modes=modes, weight=weight, like=like)
-    from intensor.data.readers import tensors  # noqa: PLC0415
-
-    return tensors.read(
-        path, kind=found, value=value, modes=modes, weight=weight, one_based=one_based
-    )
+    request = Request(value=value, modes=modes, weight=weight, one_based=one_based, like=like)
+    return _read(path, kind, request)
 
 
 def read_cells(
@@ -78,8 +60,8 @@ def read_cells(
     kind: str | None = None,
     one_based: bool | None = None,
     like: Labels | None = None,
-) -> tuple[AnyArray, ...]:
-    """Read the labels of cells, mode by mode, in the order of the file.
+) -> Table:
+    """Read cells without their values, in the order of the file.
 
     Parameters
     ----------
@@ -88,58 +70,23 @@ def read_cells(
     modes
         Columns to read. A tensor must have as many modes; a column of values is passed over.
     """
+    return _read(path, kind, Request(modes=modes, one_based=one_based, like=like, cells_only=True))
+
+
+def _read(path: Any, kind: str | None, request: Request) -> Table:
     path = check_path(path)
-    found = find_kind(path, kind)
+    found = find_format(path, kind)
     check_file(path)
-    if found in ("csv", "tsv"):
+    # Readers are imported when they are needed, since pyarrow is heavy.
+    if found in (Format.CSV, Format.TSV):
         from intensor.data.readers import csv  # noqa: PLC0415
 
-        return csv.read_cells(path, modes=modes, kind=found, like=like)
-    if found == "parquet":
+        return csv.read(path, request, delimiter="\t" if found is Format.TSV else None)
+    if found is Format.PARQUET:
         from intensor.data.readers import parquet  # noqa: PLC0415
 
-        return parquet.read_cells(path, modes=modes, like=like)
-    from intensor.data.readers import tensors  # noqa: PLC0415
+        return parquet.read(path, request)
+    from intensor.data.readers import mat, npz, tns  # noqa: PLC0415
 
-    return tensors.read_cells(path, kind=found, modes=modes, one_based=one_based)
-
-
-def write_table(path: Any, columns: Mapping[str, ArrayLike], *, kind: str | None = None) -> None:
-    """Write columns of equal length as CSV, TSV or Parquet; a NaN becomes an empty field."""
-    path = check_path(path)
-    found = find_kind(path, kind)
-    if found not in TABLES:
-        raise FileFormatError(
-            f"{path}: columns cannot be written as .{found}; expected .csv, .tsv or .parquet"
-        )
-    from intensor.data import writers as writing  # noqa: PLC0415
-
-    writing.write_columns(path, columns, kind=found)
-
-
-def write_tensor(
-    path: Any,
-    coords: ArrayLike,
-    values: ArrayLike,
-    shape: Iterable[int],
-    *,
-    kind: str | None = None,
-) -> None:
-    """Write cells of a tensor as ``.tns``, ``.npz`` or ``.mat``.
-
-    Parameters
-    ----------
-    coords
-        (n, p) indices counted from 0; ``.tns`` and ``.mat`` files count from 1.
-    values
-        (n,) values.
-    """
-    path = check_path(path)
-    found = find_kind(path, kind)
-    if found not in TENSORS:
-        raise FileFormatError(
-            f"{path}: a tensor cannot be written as .{found}; expected .tns, .npz or .mat"
-        )
-    from intensor.data import writers as writing  # noqa: PLC0415
-
-    writing.write_cells(path, coords, values, tuple(shape), kind=found)
+    read = {Format.TNS: tns.read, Format.NPZ: npz.read, Format.MAT: mat.read}[found]
+    return read(path, request)

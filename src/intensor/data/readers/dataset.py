@@ -13,22 +13,21 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from intensor._arrays import FloatArray, IndexArray, Shape
-from intensor.data.readers.kinds import check_file, check_unique
-from intensor.data.readers.parquet import BROKEN, INDEX, broken, check_count
+from intensor.data.checks import MOST_INDICES
+from intensor.data.readers.files import check_file, check_unique
+from intensor.data.readers.parquet import DAMAGE, INDEX_PREFIX, check_count, damaged
+from intensor.data.values import find_bad_value
 from intensor.errors import (
     CoordinateError,
     EmptyDataError,
     FileFormatError,
     InputError,
-    NegativeValueError,
-    ValuesError,
 )
-from intensor.options.checks import MOST_INDICES
 
 __all__ = ["Batch", "Dataset", "open_dataset"]
 
-ROWS = 1 << 20
-"""Rows of a batch."""
+BATCH_ROWS = 1 << 20
+"""Rows that are read at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -46,11 +45,11 @@ class Dataset:
     Attributes
     ----------
     files
-        In the order of their names.
+        The files, in the order of their names.
     modes, value
         Names of the columns.
     n_rows
-        Of all files together.
+        Number of rows of all files together.
     """
 
     files: tuple[Path, ...]
@@ -64,9 +63,9 @@ class Dataset:
         *,
         shape: Shape | None = None,
         allow_negative: bool = False,
-        rows: int = ROWS,
+        rows: int = BATCH_ROWS,
     ) -> Iterator[Batch]:
-        """Yield the rows of one file, checked; what is wrong is said with its name and row."""
+        """Yield the rows of one file; errors name the file and the row."""
         first = 0
         try:
             with parquet.ParquetFile(file) as opened:
@@ -74,8 +73,8 @@ class Dataset:
                     yield self._checked(file, batch, first, shape, allow_negative)
                     first += batch.num_rows
                 check_count(opened, first)
-        except BROKEN as problem:
-            raise broken(file, problem) from None
+        except DAMAGE as problem:
+            raise damaged(file, problem) from None
 
     def check_frame(
         self, frame: Any, *, shape: Shape | None = None, allow_negative: bool = False
@@ -86,15 +85,10 @@ class Dataset:
         batches = table.to_batches()
         if not batches:
             return Batch(coords=np.empty((0, len(self.modes)), dtype=np.int64), values=np.empty(0))
-        place = Path("partition")
+        partition = Path("partition")
         for name in self.modes:
-            kind = table.schema.field(name).type
-            if not pa.types.is_integer(kind):
-                raise FileFormatError(
-                    f"{place}: column {name!r} is {kind}; expected whole numbers counted from 0 "
-                    "(number labels first)"
-                )
-        return self._checked(place, batches[0], 0, shape, allow_negative)
+            _check_integers(partition, name, table.schema.field(name).type)
+        return self._checked(partition, batches[0], 0, shape, allow_negative)
 
     def _checked(
         self,
@@ -115,35 +109,29 @@ class Dataset:
             wrong = (indices < 0) | (indices >= length)
             if wrong.any():
                 row = int(np.argmax(wrong))
-                words = f"{name!r} is {indices[row]}; expected an index from 0 to {length - 1}"
-                raise _bad(file, first + row, words, CoordinateError)
+                text = f"{name!r} is {indices[row]}; expected an index from 0 to {length - 1}"
+                raise _bad(file, first + row, text, CoordinateError)
             coords[:, mode] = indices
         values = batch.column(self.value).cast(pa.float64(), safe=False)
         numbers: FloatArray = values.fill_null(float("nan")).to_numpy(zero_copy_only=False)
-        finite = np.isfinite(numbers)
-        if not finite.all():
-            row = int(np.argmin(finite))
-            words = f"{self.value!r} is {numbers[row]}; expected a number (leave missing cells out)"
-            raise _bad(file, first + row, words, ValuesError)
-        if not allow_negative and (numbers < 0.0).any():
-            row = int(np.argmax(numbers < 0.0))
-            words = f"{self.value!r} is {numbers[row]}; expected no number below 0"
-            raise _bad(file, first + row, words, NegativeValueError)
+        bad = find_bad_value(numbers, allow_negative=allow_negative, allow_missing=False)
+        if bad is not None:
+            raise _bad(file, first + bad.row, f"{self.value!r} {bad.text}", bad.error)
         return Batch(coords=coords, values=numbers)
 
 
 def open_dataset(path: str | Path, value: str) -> Dataset:
-    """Look at the columns of a Parquet file, or of all in a folder, and read no row yet.
+    """Check the columns of a Parquet file, or of all files in a folder, without reading rows.
 
     Parameters
     ----------
     value
         Name of the column of values; all others are coordinates, counted from 0.
     """
-    place = Path(path)
-    files = tuple(sorted(place.glob("*.parquet"))) if os.path.isdir(place) else (place,)
+    root = Path(path)
+    files = tuple(sorted(root.glob("*.parquet"))) if os.path.isdir(root) else (root,)
     if not files:
-        raise EmptyDataError(f"{place}: there is no *.parquet file in it")
+        raise EmptyDataError(f"{root}: there is no *.parquet file in it")
     first = _columns(files[0], value)
     n_rows = 0
     for file in files:
@@ -155,7 +143,7 @@ def open_dataset(path: str | Path, value: str) -> Dataset:
             )
         n_rows += _count(file)
     if n_rows == 0:
-        raise EmptyDataError(f"{place}: has columns but no rows")
+        raise EmptyDataError(f"{root}: has columns but no rows")
     modes = tuple(name for name in first if name != value)
     return Dataset(files=files, modes=modes, value=value, n_rows=n_rows)
 
@@ -165,10 +153,12 @@ def _columns(file: Path, value: str) -> dict[str, pa.DataType]:
     check_file(file)
     try:
         schema = parquet.read_schema(file)
-    except BROKEN as problem:
-        raise broken(file, problem) from None
+    except DAMAGE as problem:
+        raise damaged(file, problem) from None
     check_unique(file, schema.names)
-    columns = {field.name: field.type for field in schema if not field.name.startswith(INDEX)}
+    columns = {
+        field.name: field.type for field in schema if not field.name.startswith(INDEX_PREFIX)
+    }
     if value not in columns:
         raise FileFormatError(
             f"{file}: has no column {value!r}; its columns are {', '.join(columns)}"
@@ -179,20 +169,25 @@ def _columns(file: Path, value: str) -> dict[str, pa.DataType]:
         if name == value:
             if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
                 raise FileFormatError(f"{file}: column {name!r} is {kind}; expected numbers")
-        elif not pa.types.is_integer(kind):
-            raise FileFormatError(
-                f"{file}: column {name!r} is {kind}; expected whole numbers counted from 0 "
-                "(number labels first)"
-            )
+        else:
+            _check_integers(file, name, kind)
     return columns
+
+
+def _check_integers(file: Path, name: str, kind: pa.DataType) -> None:
+    if not pa.types.is_integer(kind):
+        raise FileFormatError(
+            f"{file}: column {name!r} is {kind}; expected whole numbers counted from 0 "
+            "(number labels first)"
+        )
 
 
 def _count(file: Path) -> int:
     try:
         return int(parquet.read_metadata(file).num_rows)
-    except BROKEN as problem:
-        raise broken(file, problem) from None
+    except DAMAGE as problem:
+        raise damaged(file, problem) from None
 
 
-def _bad(file: Path, row: int, words: str, error: type[InputError]) -> InputError:
-    return error(f"{file}, row {row + 1}: {words}")
+def _bad(file: Path, row: int, text: str, error: type[InputError]) -> InputError:
+    return error(f"{file}, row {row + 1}: {text}")

@@ -2,68 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet
 
-from intensor._arrays import AnyArray
-from intensor.data.labels import Labels
-from intensor.data.readers.coding import LabelColumn, finish_cells, finish_table, label_type
-from intensor.data.readers.kinds import check_unique, pick_columns, pick_modes
-from intensor.data.readers.numbers import BadRow, NumberColumn, check_values, check_weights
+from intensor.data.encoding import label_type
+from intensor.data.readers.builder import TableBuilder
+from intensor.data.readers.files import Request, check_unique, choose, row_error, shorten
 from intensor.data.table import Table
-from intensor.errors import EmptyDataError, FileFormatError
+from intensor.data.values import BadRow
+from intensor.errors import FileFormatError
 from intensor.storage.limits import room_of
 
-__all__ = ["BROKEN", "INDEX", "broken", "check_count", "read", "read_cells"]
+__all__ = ["DAMAGE", "INDEX_PREFIX", "check_count", "damaged", "read"]
 
-ROWS = 1 << 17
-"""Rows of a batch."""
-BROKEN = (pa.ArrowException, OSError, UnicodeDecodeError)
-"""What pyarrow raises on damaged files."""
-INDEX = "__index_level_"
-"""Columns that pandas writes for its index."""
+BATCH_ROWS = 1 << 17
+"""Rows that are read at once."""
+DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError)
+"""Exceptions that pyarrow raises for damaged files."""
+INDEX_PREFIX = "__index_level_"
+"""Start of the names of columns that pandas writes for its index."""
+NUMBER_TYPES = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_boolean,
+    pa.types.is_decimal,
+    pa.types.is_null,
+)
+"""Types of columns that can hold values and weights."""
 
 
-def read(
-    path: Any,
-    *,
-    value: str | None,
-    modes: Sequence[str] | None,
-    weight: str | None,
-    like: Labels | None,
-) -> Table:
+def read(path: Any, request: Request, *, batch_rows: int = BATCH_ROWS) -> Table:
     """Read a table; see ``read_table``."""
-    columns = _columns(path)
-    chosen, wanted, heavy = pick_columns(
-        path, list(columns), value=value, modes=modes, weight=weight
-    )
-    names = [wanted] if heavy is None else [wanted, heavy]
-    for name in names:
-        _check_numeric(path, name, columns[name].type)
-    labels, numbers = _collect(path, columns, chosen, names, like)
-    return finish_table(path, labels, numbers, value=wanted)
+    fields = _fields(path)
+    names = list(fields)
+    choice = choose(path, names, request)
+    for name in (choice.value, choice.weight):
+        if name is not None and not any(is_it(fields[name].type) for is_it in NUMBER_TYPES):
+            raise FileFormatError(
+                f"{path}: column {name!r} is of type {fields[name].type}; expected numbers"
+            )
+    builder = TableBuilder(choice)
+    text_modes = request.text_modes()
+    try:
+        for batch in _batches(path, [fields[name] for name in builder.names], batch_rows):
+            builder.add(
+                [
+                    _as_text(array) if name in text_modes else array
+                    for name, array in zip(builder.names, batch.columns, strict=True)
+                ]
+            )
+    except BadRow as problem:
+        raise row_error(problem, f"{path}, row {problem.row + 1}: {problem.text}") from None
+    except DAMAGE as problem:
+        raise damaged(path, problem) from None
+    return builder.finish(path, names)
 
 
-def read_cells(path: Any, *, modes: Sequence[str], like: Labels | None) -> tuple[AnyArray, ...]:
-    """Read columns of labels; see ``intensor.data.readers.read_cells``."""
-    columns = _columns(path)
-    labels, _ = _collect(path, columns, pick_modes(path, list(columns), modes), [], like)
-    return finish_cells(path, labels)
-
-
-def _columns(path: Any) -> dict[str, pa.Field]:
+def _fields(path: Any) -> dict[str, pa.Field]:
     """Return the columns by their stripped names."""
     try:
         with parquet.ParquetFile(path) as file:
             schema, n_rows = file.schema_arrow, file.metadata.num_rows
-        fields = [field for field in schema if not field.name.startswith(INDEX)]
+        fields = [field for field in schema if not field.name.startswith(INDEX_PREFIX)]
         names = [field.name.strip() for field in fields]
-    except BROKEN as problem:
-        raise broken(path, problem) from None
-    # long runs of the same pack to nothing, so that the rows of a file are no measure of its size
+    except DAMAGE as problem:
+        raise damaged(path, problem) from None
+    # Long runs of one value pack to nothing, so the file may claim any number of rows.
     if 8 * n_rows > room_of(path):
         raise FileFormatError(
             f"{path}: claims {n_rows} rows; expected at most {room_of(path) // 8} in a file of its "
@@ -73,61 +80,18 @@ def _columns(path: Any) -> dict[str, pa.Field]:
     return dict(zip(names, fields, strict=True))
 
 
-def _check_numeric(path: Any, name: str, kind: pa.DataType) -> None:
-    numeric = (
-        pa.types.is_integer,
-        pa.types.is_floating,
-        pa.types.is_boolean,
-        pa.types.is_decimal,
-        pa.types.is_null,
-    )
-    if not any(is_it(kind) for is_it in numeric):
-        raise FileFormatError(f"{path}: column {name!r} is of type {kind}; expected numbers")
+def _as_text(array: pa.Array) -> pa.Array:
+    return array if label_type(array.type) == pa.string() else array.cast(pa.string())
 
 
-def _collect(
-    path: Any,
-    columns: dict[str, pa.Field],
-    modes: Sequence[str],
-    names: Sequence[str],
-    like: Labels | None,
-) -> tuple[list[LabelColumn], list[NumberColumn]]:
-    """Encode the columns of labels and gather those of numbers (values, then weights)."""
-    labels = [LabelColumn(name) for name in modes]
-    numbers = [NumberColumn() for _ in names]
-    texts = {
-        mode
-        for mode, known in (zip(like.modes, like.indices, strict=True) if like else ())
-        if known.dtype == object
-    }
-    n_rows = 0
-    try:
-        for batch in _batches(path, [columns[name] for name in (*modes, *names)]):
-            for label, array in zip(labels, batch.columns, strict=False):
-                text = label.name in texts and label_type(array.type) != pa.string()
-                label.add(array.cast(pa.string()) if text else array)
-            for place, name in enumerate(names):
-                array = batch.columns[len(labels) + place].cast(pa.float64(), safe=False)
-                filled = array.fill_null(float("nan")).to_numpy()
-                (check_weights if place else check_values)(name, filled, n_rows)
-                numbers[place].add(filled)
-            n_rows += batch.num_rows
-    except BadRow as problem:
-        raise problem.error(f"{path}, row {problem.row + 1}: {problem.problem}") from None
-    except BROKEN as problem:
-        raise broken(path, problem) from None
-    if n_rows == 0:
-        raise EmptyDataError(f"{path}: has columns but no rows")
-    return labels, numbers
-
-
-def _batches(path: Any, fields: list[pa.Field]) -> Iterator[pa.RecordBatch]:
+def _batches(path: Any, fields: list[pa.Field], batch_rows: int) -> Iterator[pa.RecordBatch]:
+    names = [field.name for field in fields]
     texts = [field.name for field in fields if pa.types.is_string(field.type)]
     n_rows = 0
     with parquet.ParquetFile(path, read_dictionary=texts) as file:
-        for batch in file.iter_batches(batch_size=ROWS, columns=[field.name for field in fields]):
-            chosen = batch.select([field.name for field in fields])
-            chosen.validate(full=True)  # a damaged page may decode to indices beyond its words
+        for batch in file.iter_batches(batch_size=batch_rows, columns=names):
+            chosen = batch.select(names)
+            chosen.validate(full=True)  # a damaged page may decode to indices beyond its texts
             n_rows += batch.num_rows
             yield chosen
         check_count(file, n_rows)
@@ -139,7 +103,6 @@ def check_count(file: parquet.ParquetFile, n_rows: int) -> None:
         raise pa.ArrowInvalid(f"it has {n_rows} rows where {file.metadata.num_rows} were expected")
 
 
-def broken(path: Any, problem: BaseException) -> FileFormatError:
-    """Return the error that says what pyarrow said of a damaged file."""
-    words = " ".join(str(problem).split())[:200]
-    return FileFormatError(f"{path}: cannot be read as a Parquet file ({words})")
+def damaged(path: Any, problem: BaseException) -> FileFormatError:
+    """Return the error that repeats what pyarrow says about a damaged file."""
+    return FileFormatError(f"{path}: cannot be read as a Parquet file ({shorten(problem)})")

@@ -1,7 +1,7 @@
 """FROSTT ``.tns`` files: a line per cell, its indices and its value, with blanks between them.
 
-Chunks of text are brought into the form that pyarrow's parser knows (single blanks, no
-comments) and parsed by it; lines are looked at one by one only to say which of them is wrong.
+Chunks of text are brought into the form that pyarrow's parser knows (single blanks, no comments)
+and parsed by it. Lines are read one by one only to find the one to blame.
 """
 
 from __future__ import annotations
@@ -17,92 +17,84 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from intensor._arrays import AnyArray
-from intensor.data.readers.cells import Cells, start_index
-from intensor.data.readers.csv_rows import MISSING, NUMBER
-from intensor.data.readers.kinds import at_line, open_bytes
-from intensor.data.readers.numbers import BadRow, NumberColumn, check_values
+from intensor.data.readers.csv import MISSING_TEXTS, NUMBER
+from intensor.data.readers.files import Request, at_line, open_bytes, row_error, shorten
+from intensor.data.readers.tensors import start_index, tensor_table
+from intensor.data.table import Table
+from intensor.data.values import BadRow, NumberColumn, find_bad_value
 from intensor.errors import CoordinateError, EmptyDataError, FileFormatError
 
 __all__ = ["read"]
 
-CHUNK = 1 << 22
-LONGEST_LINE = 1 << 16
-LARGEST = 2**31 - 1
-MOST_FIELDS = 4096
-"""Of a line: no tensor has so many modes."""
+CHUNK_BYTES = 1 << 22
+"""Bytes of text that are parsed at once."""
+MAX_LINE_BYTES = 1 << 16
+"""Most bytes by which a line may reach beyond its chunk."""
+MAX_INDEX = 2**31 - 1
+"""Largest index."""
+MAX_FIELDS = 4096
+"""Most numbers on a line; no tensor has that many modes."""
 COMMENT = re.compile(rb"[#%][^\n]*")
 BLANKS = re.compile(rb" {2,}")
 EDGES = re.compile(rb" *\n *")
 TO_BLANK = bytes.maketrans(b"\t\r\v\f", b"    ")
+"""Translation of all white space but the end of a line to blanks."""
 
 
-def read(
-    path: Any,
-    *,
-    value: str | None,
-    weight: str | None,
-    one_based: bool | None,
-    n_modes: int | None,
-) -> Cells:
+def read(path: Any, request: Request, *, chunk_bytes: int = CHUNK_BYTES) -> Table:
     """Read the cells of a tensor; repeated ones stay repeated.
 
-    Parameters
-    ----------
-    value
-        What to call the values.
-    weight
-        Not possible in this format.
-    one_based
-        Whether indices begin at 1; None to take them so unless there is a 0 among them.
-    n_modes
-        Of cells that may come without values; None when values are needed.
+    Indices begin at 1 unless the request says otherwise or there is a 0 among them.
     """
-    if weight is not None:
+    if request.weight is not None:
         raise FileFormatError(f"{path}: a .tns file has no weights")
-    name = "value" if value is None else value
+    name = "value" if request.value is None else request.value
     try:
-        width = _first_width(path)
-        n = width - 1 if n_modes is None else n_modes
-        if width > MOST_FIELDS:
-            raise FileFormatError(
-                f"{path}: has lines of more than {MOST_FIELDS} numbers; expected indices and a "
-                "value"
-            )
-        if n < 1 or width not in ({n + 1} if n_modes is None else {n, n + 1}):
-            wanted = "indices and a value" if n_modes is None else f"{n} indices"
-            raise FileFormatError(f"{path}: has lines of {width} numbers; expected {wanted}")
-        chunks: list[list[AnyArray]] = [[] for _ in range(n)]
-        values = NumberColumn()
-        lowest, n_rows = LARGEST, 0
-        for batch in _batches(path, width, n):
-            for mode in range(n):
-                indices = batch.column(mode)
-                if indices.null_count:
-                    _explain(path, width, n_modes=n)
-                column = indices.to_numpy()
+        width, n_modes = _widths(path, request)
+        chunks: list[list[AnyArray]] = [[] for _ in range(n_modes)]
+        values = None if request.cells_only else NumberColumn()
+        lowest, n_rows = MAX_INDEX, 0
+        for batch in _batches(path, width, n_modes, chunk_bytes):
+            for mode, parts in enumerate(chunks):
+                if batch.column(mode).null_count:
+                    _explain(path, width, n_modes)
+                column = batch.column(mode).to_numpy()
                 low, high = int(column.min()), int(column.max())
-                if low < 0 or high > LARGEST or (one_based and low == 0):
-                    _reject(column, n_rows, 1 if one_based else 0)
+                if low < 0 or high > MAX_INDEX or (request.one_based and low == 0):
+                    _reject(column, n_rows, 1 if request.one_based else 0)
                 lowest = min(lowest, low)
-                chunks[mode].append(column.astype(np.min_scalar_type(high)))
-            if width > n and n_modes is None:
-                numbers = batch.column(n).fill_null(float("nan")).to_numpy()
-                check_values(name, numbers, n_rows)
+                parts.append(column.astype(np.min_scalar_type(high)))
+            if values is not None:
+                numbers = batch.column(n_modes).fill_null(float("nan")).to_numpy()
+                bad = find_bad_value(numbers)
+                if bad is not None:
+                    raise bad.within(n_rows, f"{name!r}")
                 values.add(numbers)
             n_rows += batch.num_rows
-    except BadRow as problem:
-        raise problem.error(at_line(path, _find_line(path, problem.row), problem.problem)) from None
+    except BadRow as bad:
+        raise row_error(bad, at_line(path, _find_line(path, bad.row), bad.text)) from None
     except (EOFError, OSError, zlib.error) as problem:
         raise FileFormatError(f"{path}: cannot be unpacked ({problem})") from None
-    first = start_index(lowest, one_based)
-    columns = tuple(_joined(parts, first) for parts in chunks)
-    return Cells(
-        columns=columns,
-        shape=tuple(int(column.max()) + 1 for column in columns),
-        name=name,
-        values=values.finish() if n_modes is None else None,
-        weights=None,
-    )
+    first = start_index(lowest, request.one_based)
+    columns = [_joined(parts, first) for parts in chunks]
+    shape = tuple(int(column.max()) + 1 for column in columns)
+    numbers = None if values is None else values.finish()
+    return tensor_table(path, columns, shape, request, name=name, values=numbers)
+
+
+def _widths(path: Any, request: Request) -> tuple[int, int]:
+    """Return the number of fields per line and the number of modes."""
+    width = _first_width(path)
+    if width > MAX_FIELDS:
+        raise FileFormatError(
+            f"{path}: has lines of more than {MAX_FIELDS} numbers; expected indices and a value"
+        )
+    n_modes = len(request.modes or ()) if request.cells_only else width - 1
+    allowed = {n_modes, n_modes + 1} if request.cells_only else {n_modes + 1}
+    if n_modes < 1 or width not in allowed:
+        wanted = f"{n_modes} indices" if request.cells_only else "indices and a value"
+        raise FileFormatError(f"{path}: has lines of {width} numbers; expected {wanted}")
+    return width, n_modes
 
 
 def _joined(parts: list[AnyArray], first: int) -> AnyArray:
@@ -115,18 +107,18 @@ def _joined(parts: list[AnyArray], first: int) -> AnyArray:
 
 
 def _reject(column: AnyArray, first_row: int, least: int) -> NoReturn:
-    row = int(np.argmax((column < least) | (column > LARGEST)))
+    row = int(np.argmax((column < least) | (column > MAX_INDEX)))
     raise BadRow(
         first_row + row,
-        f"the index {column[row]} is out of range; expected {least} to {LARGEST:.3g}",
+        f"the index {column[row]} is out of range; expected {least} to {MAX_INDEX:.3g}",
         CoordinateError,
     )
 
 
-def _batches(path: Any, width: int, n_modes: int) -> Iterator[pa.Table]:
-    names = [f"c{place}" for place in range(width)]
+def _batches(path: Any, width: int, n_modes: int, chunk_bytes: int) -> Iterator[pa.Table]:
+    names = [f"c{position}" for position in range(width)]
     kinds = [pa.int64()] * n_modes + [pa.float64()] * (width - n_modes)
-    for chunk in _chunks(path):
+    for chunk in _chunks(path, chunk_bytes):
         text = _tidied(chunk)
         if not text:
             continue
@@ -136,20 +128,21 @@ def _batches(path: Any, width: int, n_modes: int) -> Iterator[pa.Table]:
                 read_options=arrow_csv.ReadOptions(column_names=names),
                 parse_options=arrow_csv.ParseOptions(delimiter=" ", quote_char=False),
                 convert_options=arrow_csv.ConvertOptions(
-                    column_types=dict(zip(names, kinds, strict=True)), null_values=list(MISSING)
+                    column_types=dict(zip(names, kinds, strict=True)),
+                    null_values=list(MISSING_TEXTS),
                 ),
             ).combine_chunks()
         except pa.ArrowInvalid as problem:
             _explain(path, width, n_modes, problem)
 
 
-def _chunks(path: Any) -> Iterator[bytes]:
+def _chunks(path: Any, chunk_bytes: int) -> Iterator[bytes]:
     """Yield the file in pieces of whole lines."""
     with open_bytes(path) as file:
-        while chunk := file.read(CHUNK):
+        while chunk := file.read(chunk_bytes):
             if not chunk.endswith(b"\n"):
-                rest = file.readline(LONGEST_LINE)
-                if len(rest) == LONGEST_LINE and not rest.endswith(b"\n"):
+                rest = file.readline(MAX_LINE_BYTES)
+                if len(rest) == MAX_LINE_BYTES and not rest.endswith(b"\n"):
                     raise FileFormatError(f"{path}: has a line that is far too long for a cell")
                 chunk += rest
             yield chunk
@@ -169,9 +162,9 @@ def _tidied(chunk: bytes) -> bytes:
 
 def _lines(file: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
     """Yield the number of each line that is not blank, from 1, and its fields."""
-    for number, line in enumerate(iter(lambda: file.readline(CHUNK), b""), start=1):
-        # what lies beyond is not cut, so that a very long line takes no more room than its bytes
-        fields = COMMENT.sub(b"", line).split(maxsplit=MOST_FIELDS)
+    for number, line in enumerate(iter(lambda: file.readline(CHUNK_BYTES), b""), start=1):
+        # The rest stays in one piece, so that a very long line takes no more memory than its bytes.
+        fields = COMMENT.sub(b"", line).split(maxsplit=MAX_FIELDS)
         if fields:
             yield number, fields
 
@@ -185,8 +178,8 @@ def _first_width(path: Any) -> int:
 
 def _find_line(path: Any, row: int) -> int | None:
     with open_bytes(path) as file:
-        for place, (line, _) in enumerate(_lines(file)):
-            if place == row:
+        for position, (line, _) in enumerate(_lines(file)):
+            if position == row:
                 return line
     return None
 
@@ -195,22 +188,21 @@ def _explain(path: Any, width: int, n_modes: int, problem: object = "") -> NoRet
     """Find the line that cannot be used, and raise what is wrong with it."""
     with open_bytes(path) as file:
         for line, fields in _lines(file):
-            wrong = _wrong(fields, width, n_modes)
+            wrong = _find_fault(fields, width, n_modes)
             if wrong:
                 raise FileFormatError(at_line(path, line, wrong)) from None
-    words = " ".join(str(problem).split())[:200]
-    raise FileFormatError(f"{path}: cannot be read as a .tns file ({words})") from None
+    raise FileFormatError(f"{path}: cannot be read as a .tns file ({shorten(problem)})") from None
 
 
-def _wrong(fields: list[bytes], width: int, n_modes: int) -> str | None:
-    """Say what is wrong with the fields of a line, if anything is."""
+def _find_fault(fields: list[bytes], width: int, n_modes: int) -> str | None:
+    """Return what is wrong with the fields of a line, or None."""
     if len(fields) != width:
         return f"has {len(fields)} numbers; expected {width}, as in the first line"
     texts = [field[:60].decode(errors="replace") for field in fields]
     for text in texts[:n_modes]:
         if not re.fullmatch(r"-?\d{1,18}", text):
-            return f"has the index {text!r}; expected a whole number up to {LARGEST:.3g}"
+            return f"has the index {text!r}; expected a whole number up to {MAX_INDEX:.3g}"
     for text in texts[n_modes:]:
-        if text not in MISSING and not NUMBER.fullmatch(text):
+        if text not in MISSING_TEXTS and not NUMBER.fullmatch(text):
             return f"has the value {text!r}; expected a number"
     return None

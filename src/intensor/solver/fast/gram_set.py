@@ -11,52 +11,50 @@ from intensor.backends.base import Cells
 from intensor.kernels.lanes import store_words
 from intensor.problem.vertex import pack_vertices
 from intensor.solver.fast.master import Master
+from intensor.solver.fast.tuning import TUNING, Tuning
 from intensor.storage.codec import Branch, Tree
 
 __all__ = ["GramSet", "key"]
 
-PERFECT = 1e-6
+NEARLY_PERFECT_SHARE = 1e-6
 """Share of the first objective below which a fit counts as close to perfect."""
-MANY = 4096
-"""Room for so many vertices is not doubled any more: the Gram matrix grows with its square."""
-SPARE = 48
-"""Vertices without weight that are kept beside those in use: the master prices them for free.
-A quarter of those in use is kept when that is more."""
-ROOMY = 1024
-"""Room that a file may ask for, whatever it holds; more only if it is at most four times too
-much."""
-ALIKE = 1e-9
-"""Share of the first objective by which one that is computed again may differ."""
+MAX_DOUBLED_CAPACITY = 4096
+"""Largest capacity that is still doubled: the Gram matrix grows with its square."""
+MAX_RESTORED_CAPACITY = 1024
+"""Largest capacity that a file may ask for, unless it holds a quarter of as many vertices."""
+RESTORED_OBJECTIVE_SHARE = 1e-9
+"""Share of the first objective by which the objective may differ when it is computed again."""
 
 
 class GramSet:
     """Vertices with their Gram matrix, weights and half-gradient.
 
-    The zero vertex is not stored: it holds what the weights leave of 1. In the signed polytope a
-    vertex has a sign, and is what its flags say times that.
+    The zero vertex is not stored: its weight is 1 minus the sum of the others. In the signed
+    polytope a vertex is its flags times its sign.
 
     Attributes
     ----------
     count
-        Vertices held, with and without weight.
+        Number of vertices held, with and without weight.
     half_gradient
         (capacity,) half the derivative of the objective in each weight.
     value, product
         Objective, and gradient times iterate.
     known
-        The vertices held, as ``key`` writes them.
+        The keys (see ``key``) of the vertices held.
     drops
-        Vertices let go so far.
+        Number of vertices removed so far.
     seen
-        Vertices whose half-gradient is known.
+        Number of vertices whose half-gradient is known.
     """
 
-    def __init__(self, cells: Cells, capacity: int = 64) -> None:
+    def __init__(self, cells: Cells, capacity: int = 64, *, tuning: Tuning = TUNING) -> None:
         self.cells = cells
         self.count = 0
         self.drops = 0
         self.value = self.product = 0.0
-        self.master = Master(capacity)
+        self.master = Master(capacity, tuning)
+        self._tuning = tuning
         self.half_gradient: FloatArray = np.zeros(capacity)
         length = int(cells.offsets[-1])
         self._flags: FlagArray = np.zeros((capacity, length), dtype=np.uint8)
@@ -95,9 +93,9 @@ class GramSet:
             self._add_some(flags[start : start + 64], signs[start : start + 64])
 
     def rescale(self, factor: float) -> None:
-        """Let the radius be ``factor`` times what it was.
+        """Multiply the radius by ``factor``.
 
-        The tensor stays the same when the radius grows; it shrinks along when the radius does.
+        The tensor stays the same when the radius grows, and shrinks with the radius.
         """
         self.cells.rescale(factor)
         self._start_value /= factor**2
@@ -112,22 +110,22 @@ class GramSet:
         """Compute the half-gradient from the gradient on the cells.
 
         The master keeps it up to date for the vertices it has seen, to the rounding of the
-        Gram matrix. That is enough unless the fit is close to perfect; then all is computed
-        anew.
+        Gram matrix. That is enough unless the fit is close to perfect; then it is computed
+        for all vertices.
         """
-        first = self.seen if self.value > PERFECT * self._start_value else 0
+        first = self.seen if self.value > NEARLY_PERFECT_SHARE * self._start_value else 0
         self.cells.vertex_sums(self._words, first, self.count, self.half_gradient)
         self.half_gradient[first : self.count] *= 0.5 * self._signs[first : self.count]
         self.seen = self.count
 
     def exchange_costs(self, chosen: IndexArray) -> FloatArray:
-        """Return what the chosen vertices cost in ``Cells.refine`` as they are."""
+        """Return the costs of the chosen vertices in ``Cells.refine``, before any changes."""
         own = self._gram[chosen, chosen] * self.weights[chosen]
         costs: FloatArray = 2.0 * self.half_gradient[chosen] - own
         return costs
 
     def correct(self, tolerance: float, seconds: float = math.inf) -> None:
-        """Solve the master, in about so many seconds at most, and evaluate its weights."""
+        """Solve the master in about the given seconds, and evaluate its weights."""
         self.master.solve(
             self._gram, self.count, self.half_gradient, tolerance=tolerance, seconds=seconds
         )
@@ -157,7 +155,7 @@ class GramSet:
         if not (np.abs(signs) == 1.0).all():
             raise saved.damaged("signs other than 1 and -1")
         capacity = saved.count("capacity", least=64)
-        if capacity % 64 == 0 and capacity <= max(ROOMY, 4 * count):
+        if capacity % 64 == 0 and capacity <= max(MAX_RESTORED_CAPACITY, 4 * count):
             self._grow(max(capacity, len(self._flags)))
         self.add(flags, signs)
         self.master.restore(saved.branch("master"), count)
@@ -167,14 +165,16 @@ class GramSet:
         self._start_value = saved.finite("start_value")
         self.evaluate()
         value = saved.finite("value")
-        if not abs(self.value - value) <= ALIKE * abs(self._start_value) + 1e-6 * abs(value):
-            raise saved.damaged(f"the objective is said to be {value} and is {self.value}")
+        allowed = RESTORED_OBJECTIVE_SHARE * abs(self._start_value) + 1e-6 * abs(value)
+        if not abs(self.value - value) <= allowed:
+            raise saved.damaged(f"the objective is stored as {value} but is {self.value}")
 
     def _add_some(self, flags: FlagArray, signs: FloatArray) -> None:
         first, last = self.count, self.count + len(flags)
         while last > len(self._flags):
             capacity = len(self._flags)
-            self._grow(2 * capacity if capacity < MANY else capacity + MANY // 2)
+            doubling = capacity < MAX_DOUBLED_CAPACITY
+            self._grow(2 * capacity if doubling else capacity + MAX_DOUBLED_CAPACITY // 2)
         self._flags[first:last] = flags
         self._signs[first:last] = signs
         self.known.update(key(row, sign) for row, sign in zip(flags, signs, strict=True))
@@ -194,23 +194,24 @@ class GramSet:
         self.master.grow(capacity)
 
     def _prune(self) -> None:
-        """Let the oldest vertices without weight go when there are too many of them."""
+        """Remove the oldest vertices without weight when there are too many of them."""
         size = self.master.size
-        surplus = self.count - size - max(SPARE, size // 4)
+        spare = max(self._tuning.spare_vertices, size // 4)
+        surplus = self.count - size - spare
         if surplus <= 0:
             return
         unused = np.setdiff1d(np.arange(self.count), self.master.support[:size])
-        gone = unused[: surplus + max(SPARE, size // 4) // 2]
+        gone = unused[: surplus + spare // 2]
         keep = np.setdiff1d(np.arange(self.count), gone)
-        for place in gone.tolist():
-            self.known.discard(key(self._flags[place], self._signs[place]))
+        for index in gone.tolist():
+            self.known.discard(key(self._flags[index], self._signs[index]))
         self.drops += gone.size
         self._reorder(keep)
 
     def _reorder(self, keep: IndexArray) -> None:
-        places = np.full(self.count, -1, dtype=np.int64)
-        places[keep] = np.arange(keep.size)
-        self.master.renumber(places)
+        positions = np.full(self.count, -1, dtype=np.int64)
+        positions[keep] = np.arange(keep.size)
+        self.master.renumber(positions)
         self.count = self.seen = keep.size
         count = self.count
         self._flags[:count] = self._flags[keep]
@@ -223,7 +224,7 @@ class GramSet:
 
 
 def key(flags: FlagArray, sign: float) -> bytes:
-    """Return what a vertex is known by."""
+    """Return the bytes that tell a vertex from all others."""
     return flags.tobytes() if sign > 0.0 else b"-" + flags.tobytes()
 
 

@@ -14,41 +14,18 @@ from intensor.backends.base import Cells
 from intensor.kernels.lanes import join_lanes, mix_starts, split_lanes
 from intensor.runtime.budget import Budget
 from intensor.solver.fast.gram_set import GramSet, key
+from intensor.solver.fast.tuning import TUNING, Effort, Tuning
 
-__all__ = ["CHOOSY", "FEW_CELLS", "MANY_CELLS", "Effort", "Pricing", "Proposals"]
+__all__ = ["Pricing", "Proposals"]
 
-SHARE = 0.3
-"""A vertex enters when it gains at least this share of what the best one gains."""
-
-
-NEWEST = 16
-"""Vertices that count as the last winners."""
-REFINING = 2
+ENTRY_SHARE = 0.3
+"""A vertex is proposed when it gains at least this share of what the best one gains."""
+NEWEST_VERTICES = 16
+"""Number of vertices, counted from the last, that count as the newest."""
+REFINING_SWEEPS = 2
 """Sweeps of a refinement."""
-LONG, MANY = 1 << 20, 1 << 22
-"""Indices or cells above which a single sweep takes long: the budget is asked after each."""
-SOME = 1 << 18
-"""Cells above which it is asked after each sweep if there is a time limit."""
-COMPLEMENTS = np.uint64(0x8080808080808080)
+COMPLEMENTED_LANES = np.uint64(0x8080808080808080)
 """Lanes whose vertex is replaced by its complement before it is perturbed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """How hard to look: batches, starts in each, sweeps of each, vertices to take at most."""
-
-    batches: int
-    starts: int
-    sweeps: int
-    most: int
-
-
-HARDER = (Effort(1, 64, 60, 32), Effort(4, 64, 60, 48), Effort(32, 64, 60, 64))
-FEW_CELLS = (Effort(1, 32, 8, 6), *HARDER)
-MANY_CELLS = (Effort(1, 16, 3, 16), *HARDER)
-"""A few short descents do while vertices are easy to find; more are made when they are not."""
-CHOOSY = Effort(1, 64, 20, 32)
-"""Longer descents from more starts: for when each vertex is dear."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,13 +48,16 @@ class Pricing:
     Attributes
     ----------
     runs
-        Descents made so far.
+        Number of descents so far.
     """
 
-    def __init__(self, rng: np.random.Generator, *, signed: bool = False) -> None:
+    def __init__(
+        self, rng: np.random.Generator, *, signed: bool = False, tuning: Tuning = TUNING
+    ) -> None:
         self.runs = 0
         self._signs = (1.0, -1.0) if signed else (1.0,)
         self._rng = rng
+        self._tuning = tuning
 
     def propose(self, active: GramSet, effort: Effort, budget: Budget) -> Proposals:
         """Return the new vertices among those that gain nearly as much as the best."""
@@ -85,15 +65,15 @@ class Pricing:
         found: dict[bytes, tuple[float, FlagArray, float]] = {}
         for batch, sign in itertools.product(range(effort.batches), self._signs):
             lanes = self._starts(active, effort.starts, sign, perturb=batch % 2 == 0)
-            values = _descend(active.cells, lanes, effort, sign, budget)
+            values = self._descend(active.cells, lanes, effort, sign, budget)
             self.runs += effort.starts
             best = max(best, float(active.product - values.min()))
-            floor = max(SHARE * best, 0.0)
+            floor = max(ENTRY_SHARE * best, 0.0)
             chosen = np.argsort(values, kind="stable")
             chosen = chosen[active.product - values[chosen] > floor]
             flags = np.empty((chosen.size, lanes.size), dtype=np.uint8)
             split_lanes(lanes, chosen, flags)
-            most = len(found) + effort.most
+            most = len(found) + effort.max_vertices
             for row, value in zip(flags, values[chosen].tolist(), strict=True):
                 name = key(row, sign)
                 if name not in active.known:
@@ -103,7 +83,9 @@ class Pricing:
             if budget.spent:
                 break
         ranked = sorted(found.values(), key=lambda candidate: candidate[0])
-        kept = [one for one in ranked if active.product - one[0] > SHARE * best][: effort.most]
+        kept = [one for one in ranked if active.product - one[0] > ENTRY_SHARE * best][
+            : effort.max_vertices
+        ]
         return _proposals([(row, sign) for _, row, sign in kept], best, active)
 
     def refine(self, active: GramSet, least: float) -> Proposals:
@@ -129,7 +111,7 @@ class Pricing:
             lanes = np.zeros(int(active.cells.offsets[-1]), dtype=np.uint64)
             join_lanes(active.flags, used, lanes)
             weights = active.weights[used]
-            values = active.cells.refine(lanes, weights, REFINING, negative=sign < 0.0)
+            values = active.cells.refine(lanes, weights, REFINING_SWEEPS, negative=sign < 0.0)
             self.runs += used.size
             falls = weights * (active.exchange_costs(used) - values)
             best = max(best, float(falls.max()))
@@ -150,37 +132,37 @@ class Pricing:
         n_known = count // 2 if alike.size else 0
         if n_known:
             chosen = self._rng.integers(0, alike.size, size=n_known)
-            chosen[::2] = alike.size - 1 - chosen[::2] % NEWEST
+            chosen[::2] = alike.size - 1 - chosen[::2] % NEWEST_VERTICES
             join_lanes(active.flags, alike[np.maximum(chosen, 0)], known)
-            known ^= COMPLEMENTS
+            known ^= COMPLEMENTED_LANES
         mix_starts(noise, known, n_known, lanes)
         return lanes
 
-
-def _descend(
-    cells: Cells, lanes: WordArray, effort: Effort, sign: float, budget: Budget
-) -> FloatArray:
-    """Descend from the starts in the lanes; where a sweep takes long, as long as there is time."""
-    negative = sign < 0.0
-    limited = math.isfinite(budget.remaining) and cells.n_cells > SOME
-    if lanes.size <= LONG and cells.n_cells <= MANY and not limited:
-        return cells.descend(lanes, effort.starts, effort.sweeps, negative=negative)
-    # Sweep by sweep, to the same bits: a lane whose value falls no more stays as it is.
-    values = np.full(effort.starts, np.inf)
-    falling = np.ones(effort.starts, dtype=bool)
-    for sweep in range(effort.sweeps):
-        if sweep and budget.spent:
-            break
-        before = lanes.copy()
-        found = cells.descend(lanes, effort.starts, 1, negative=negative)
-        live = _word_of(falling)
-        lanes &= live
-        lanes |= before & ~live
-        falling &= found < values
-        values[falling] = found[falling]
-        if not falling.any():
-            break
-    return values
+    def _descend(
+        self, cells: Cells, lanes: WordArray, effort: Effort, sign: float, budget: Budget
+    ) -> FloatArray:
+        """Descend from the starts in the lanes; ask the budget between sweeps that take long."""
+        negative, tuning = sign < 0.0, self._tuning
+        limited = math.isfinite(budget.remaining)
+        most = tuning.max_unchecked_cells_limited if limited else tuning.max_unchecked_cells
+        if lanes.size <= tuning.max_unchecked_indices and cells.n_cells <= most:
+            return cells.descend(lanes, effort.starts, effort.sweeps, negative=negative)
+        # Sweep by sweep, to the same bits: a lane whose value falls no more stays as it is.
+        values = np.full(effort.starts, np.inf)
+        falling = np.ones(effort.starts, dtype=bool)
+        for sweep in range(effort.sweeps):
+            if sweep and budget.spent:
+                break
+            before = lanes.copy()
+            found = cells.descend(lanes, effort.starts, 1, negative=negative)
+            live = _word_of(falling)
+            lanes &= live
+            lanes |= before & ~live
+            falling &= found < values
+            values[falling] = found[falling]
+            if not falling.any():
+                break
+        return values
 
 
 def _word_of(chosen: AnyArray) -> np.uint64:

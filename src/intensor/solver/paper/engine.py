@@ -111,7 +111,7 @@ class BlendedEngine:
         """Do nothing: the paper's versions always start at the all-ones vertex."""
 
     def capture(self) -> Tree:
-        """Return the iterate and what the oracle and the step rule remember."""
+        """Return the iterate and the memory of the oracle and the step rule."""
         return {
             "iterate": self._iterate.capture(),
             "anchor": self._heuristic.anchor[np.newaxis].copy(),
@@ -122,10 +122,10 @@ class BlendedEngine:
         }
 
     def restore(self, saved: Branch) -> None:
-        """Go on from where an engine of the same cells and settings was."""
+        """Go on from where an engine of the same cells and settings stopped."""
         length = self._heuristic.anchor.size
         if len(saved.vertices("anchor", length)) != 1:
-            raise saved.damaged("there is more or less than one anchor")
+            raise saved.damaged("there is not exactly one anchor")
         self._iterate.restore(saved.branch("iterate"))
         self._heuristic.anchor = saved.vertices("anchor", length)[0]
         self._heuristic.runs = saved.count("runs")
@@ -138,15 +138,15 @@ class BlendedEngine:
 
     @property
     def n_active(self) -> int:
-        """Vertices in the active set."""
+        """Number of vertices in the active set."""
         return len(self._iterate.active)
 
     @property
     def altmin_runs(self) -> int:
-        """Descents of the heuristic so far."""
+        """Number of descents of the heuristic so far."""
         return self._heuristic.runs
 
     @property
     def drops(self) -> int:
-        """Vertices dropped so far."""
+        """Number of vertices dropped so far."""
         return self._iterate.active.drops

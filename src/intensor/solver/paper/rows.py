@@ -70,9 +70,9 @@ class DenseRows:
     def keep(self, chosen: AnyArray) -> None:
         """Keep the chosen rows."""
         kept = np.flatnonzero(chosen)
-        for place, row in enumerate(kept.tolist()):
-            if place != row:
-                self._rows[place] = self._rows[row]
+        for position, row in enumerate(kept.tolist()):
+            if position != row:
+                self._rows[position] = self._rows[row]
         self._count = kept.size
 
     def products(self, cells: FloatArray) -> FloatArray:

@@ -20,7 +20,7 @@ class WeakSeparation:
     heuristic
         Proposes vertices.
     exact
-        Finds what the heuristic missed and proves bounds.
+        Finds vertices that the heuristic missed, and proves bounds.
     """
 
     def __init__(self, heuristic: AlternatingOracle, exact: Oracle) -> None:

@@ -1,7 +1,6 @@
 """Local steps: shift weight among the active vertices without asking an oracle.
 
-All of them take the iterate with gradient and products up to date, and move
-it.
+A step is given the iterate with its gradient and products up to date, and moves it.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ class LocalStep(Protocol):
         ...
 
     def restore(self, saved: Branch, iterate: Iterate) -> None:
-        """Go on from there."""
+        """Go on from what was captured."""
         ...
 
 
-class Forgetful:
-    """A rule whose steps depend on the iterate alone."""
+class StatelessStep:
+    """A rule that remembers nothing between steps."""
 
     def capture(self) -> Tree:
         """Return nothing."""
@@ -47,8 +46,8 @@ class Forgetful:
         """Do nothing."""
 
 
-class SimplexDescent(Forgetful):
-    """Simplex gradient descent (SiGD): to the boundary of the simplex if it pays."""
+class SimplexDescent(StatelessStep):
+    """Simplex gradient descent (SiGD): to the boundary of the simplex if the objective falls."""
 
     def take(self, iterate: Iterate) -> None:
         """Step as far as the weights allow, or to the best point on the way there."""
@@ -76,7 +75,7 @@ class SimplexDescent(Forgetful):
             iterate.move(iterate.x - step * change)
 
 
-class PairwiseStep(Forgetful):
+class PairwiseStep(StatelessStep):
     """Blended pairwise step (BPCG): from the worst active vertex to the best."""
 
     def take(self, iterate: Iterate) -> None:
@@ -105,6 +104,7 @@ class AcceleratedDescent:
     """
 
     STRONGLY_CONVEX = 1e-3
+    """Least curvature for which the momentum comes from the condition number."""
 
     def __init__(self) -> None:
         self._changes = -1
@@ -150,7 +150,7 @@ class AcceleratedDescent:
         self._curvature, self._t = saved.finite("curvature"), saved.finite("t")
         self._steady = saved.finite("steady") if "steady" in saved else None
         if self._changes == iterate.active.changes and size != len(iterate.active):
-            raise saved.damaged("the momentum is that of other vertices")
+            raise saved.damaged("the momentum belongs to other vertices")
 
     def _restart(self, iterate: Iterate) -> None:
         active, objective = iterate.active, iterate.objective

@@ -1,0 +1,171 @@
+"""The options of the commands, made from their declarations.
+
+A parameter of a command that is annotated with an ``Option``, with a tuple of them, or with a
+dataclass of such fields becomes one or several options on the command line.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from typing import Annotated, Any, cast, get_type_hints
+
+import typer
+
+from intensor.cli.failures import guard
+from intensor.options import declared
+from intensor.options.option import CommandLine, NumberOrText, Option
+
+__all__ = ["FORMAT", "ONE_BASED", "Columns", "Common", "FitOptions", "as_command"]
+
+FORMAT = Option(
+    name="format",
+    choices=("csv", "tsv", "parquet", "tns", "npz", "mat"),
+    summary="Format of the data file, if its suffix does not say it.",
+    command=CommandLine(),
+)
+ONE_BASED = Option(
+    name="one_based",
+    summary="Whether indices of .tns, .npz and .mat files begin at 1 or 0.",
+    command=CommandLine(
+        type=bool,
+        spellings=("--one-based/--zero-based",),
+        shown_default="1 for .tns and .mat unless a 0 occurs, 0 for .npz",
+    ),
+)
+QUIET = Option(
+    name="quiet",
+    default=False,
+    summary="No progress and no summary; errors and files only.",
+    command=CommandLine(type=bool, spellings=("--quiet", "-q")),
+)
+JSON = Option(
+    name="json",
+    default=False,
+    summary="Print one JSON object with all figures on stdout.",
+    command=CommandLine(type=bool, spellings=("--json",)),
+)
+DEBUG = Option(
+    name="debug",
+    default=False,
+    summary="Show tracebacks of errors.",
+    command=CommandLine(type=bool, spellings=("--debug",)),
+)
+FitOptions = Annotated[
+    dict[str, Any],
+    tuple(option for option in declared.FIT_OPTIONS if option.command is not None),
+]
+"""How to fit: the options that ``check_options`` takes, by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Common:
+    """Options of every command."""
+
+    quiet: Annotated[bool, QUIET] = False
+    json: Annotated[bool, JSON] = False
+    debug: Annotated[bool, DEBUG] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """How to read a file of observations."""
+
+    value: Annotated[str | None, declared.VALUE] = None
+    weight: Annotated[str | None, declared.WEIGHT] = None
+    format: Annotated[str | None, FORMAT] = None
+    one_based: Annotated[bool | None, ONE_BASED] = None
+
+    @property
+    def kind(self) -> str | None:
+        """The format, by the name that readers have for it."""
+        return self.format
+
+
+class _Choice(StrEnum):
+    """Base of the enumerations of choices, whose members typer shows in the help."""
+
+
+def as_command(function: Callable[..., int]) -> Callable[..., int]:
+    """Return a command for typer, in which errors become exit codes.
+
+    Parameters
+    ----------
+    function
+        Takes arguments annotated for typer or with options, ``common`` among them; returns an exit
+        code.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    groups: dict[str, list[str]] = {}
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(function).parameters.values():
+        hint = hints[parameter.name]
+        declaration = _declaration(hint)
+        if isinstance(declaration, Option):
+            parameters.append(_option_parameter(declaration))
+        elif isinstance(declaration, tuple):
+            groups[parameter.name] = [option.name for option in declaration]
+            parameters += map(_option_parameter, declaration)
+        else:
+            keyword = inspect.Parameter.KEYWORD_ONLY
+            parameters.append(parameter.replace(annotation=hint, kind=keyword))
+
+    def command(**given: Any) -> int:
+        given = {name: str(v) if isinstance(v, _Choice) else v for name, v in given.items()}
+        for name, members in groups.items():
+            found = {member: given.pop(member) for member in members}
+            given[name] = hints[name](**found) if dataclasses.is_dataclass(hints[name]) else found
+        return guard(partial(function, **given), debug=given["common"].debug)
+
+    command.__name__ = function.__name__
+    command.__doc__ = function.__doc__
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return command
+
+
+def _declaration(hint: Any) -> Any:
+    """Return the option, or the tuple of options, that a type stands for; None for others."""
+    if dataclasses.is_dataclass(hint):
+        fields = get_type_hints(hint, include_extras=True).values()
+        return tuple(_declaration(field) for field in fields)
+    return getattr(hint, "__metadata__", (None,))[0]
+
+
+def _option_parameter(option: Option) -> inspect.Parameter:
+    """Return a declared option as typer understands it."""
+    command = option.command or CommandLine()
+    kind, default, parser = command.type, option.default, None
+    if kind == NumberOrText:
+        kind, parser = str, _read_number
+        default = None if default is None else str(default)
+    elif option.choices:
+        kind = cast(Any, _Choice)(option.name, {choice: choice for choice in option.choices})
+        default = None if default is None else kind(default)
+    shown = typer.Option(
+        *command.spellings,
+        help=option.summary,
+        metavar=command.metavar,
+        show_default=command.shown_default or True,
+        rich_help_panel=command.panel,
+        parser=parser,
+    )
+    return inspect.Parameter(
+        option.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind if option.default is not None else kind | None, shown],
+    )
+
+
+def _read_number(text: str) -> int | float | str:
+    """Return an integer or another number if the text is one, else the text in lower case."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text.strip().lower()

@@ -1,0 +1,290 @@
+"""Checks of data at the boundary: coordinates, values and weights that pass are trusted inside."""
+
+from __future__ import annotations
+
+import math
+import operator
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from intensor._arrays import FloatArray, IndexArray, Shape
+from intensor.errors import (
+    CoordinateError,
+    EmptyDataError,
+    NegativeValueError,
+    RadiusWarning,
+    ShapeError,
+    ValuesError,
+)
+from intensor.options.ranges import EXTREME
+from intensor.runtime.threads import Workers, blocks_of
+
+__all__ = [
+    "MOST_INDICES",
+    "MOST_UNEVEN",
+    "check_cells",
+    "check_coords",
+    "check_dense",
+    "check_not_tiny",
+    "check_shape",
+    "check_values",
+    "check_weights",
+    "warn_above_radius",
+    "warn_largest_above_radius",
+]
+
+MOST_INDICES = 2**31 - 1
+"""Largest number of indices of all modes together; a vertex has a flag for each."""
+MOST_UNEVEN = 1e100
+"""Largest ratio of two positive sample weights. Products of a weight's share and a squared value
+then stay far from the ends of float64."""
+TINY_WEIGHTS = 1e-30
+"""Weights are scaled up if all of them are below this."""
+ROWS_PER_BUNDLE = 64
+"""Rows that are reduced together; NumPy reduces few long rows faster than many short ones."""
+
+
+def check_shape(shape: Iterable[int]) -> Shape:
+    """Return the mode lengths as a tuple of positive ints."""
+    try:
+        lengths = tuple(map(operator.index, shape))
+    except TypeError:
+        raise ShapeError(
+            f"shape is {shape!r}; expected one positive integer per mode, e.g. shape=(10, 10, 10)"
+        ) from None
+    if not lengths:
+        raise ShapeError("shape is empty; expected one positive integer per mode")
+    for mode, length in enumerate(lengths):
+        if length < 1:
+            raise ShapeError(
+                f"mode {mode} has length {length}; every mode needs at least one index"
+            )
+    if sum(lengths) > MOST_INDICES:
+        raise ShapeError(
+            f"the modes of shape {lengths} have more than {MOST_INDICES:.3g} indices together; "
+            "a model needs room for every index, so encode large labels as 0, 1, 2, ... first"
+        )
+    return lengths
+
+
+def check_coords(
+    coords: ArrayLike, shape: Iterable[int] | None, workers: Workers | None = None
+) -> tuple[IndexArray, Shape]:
+    """Return (n, p) coordinates as int64, and the shape, by default the smallest that fits."""
+    array = _cells(coords)
+    known = None if shape is None else check_shape(shape)
+    if known is not None and len(known) != array.shape[1]:
+        raise CoordinateError(
+            f"coords has {array.shape[1]} column(s) but shape {known} has {len(known)} mode(s); "
+            "expected a column per mode"
+        )
+    lowest, highest = _column_extremes(array, Workers(1) if workers is None else workers)
+    for mode, (low, high) in enumerate(zip(lowest.tolist(), highest.tolist(), strict=True)):
+        limit = None if known is None else known[mode]
+        if low < 0 or (limit is not None and high >= limit):
+            column = array[:, mode]
+            wrong = column < 0 if limit is None else (column < 0) | (column >= limit)
+            row = int(np.argmax(wrong))
+            allowed = "at least 0" if limit is None else f"from 0 to {limit - 1}"
+            raise CoordinateError(
+                f"coords[{row}, {mode}] is {column[row]}; mode {mode} allows indices {allowed}"
+                " (indices count from 0; enlarge shape if the data is right)"
+            )
+    found = check_shape(high + 1 for high in highest.tolist()) if known is None else known
+    return array.astype(np.int64, copy=False), found
+
+
+def check_cells(coords: ArrayLike, n_modes: int) -> IndexArray:
+    """Return (n, p) cells to predict as int64; -1 stands for an index that is not known."""
+    array = _cells(coords)
+    if array.shape[1] != n_modes:
+        raise CoordinateError(
+            f"coords has {array.shape[1]} column(s) and the model {n_modes} mode(s); "
+            "expected a column per mode"
+        )
+    if array.min() < -1:
+        row, mode = np.argwhere(array < -1)[0].tolist()
+        raise CoordinateError(
+            f"coords[{row}, {mode}] is {array[row, mode]}; indices count from 0 (and -1 stands "
+            "for one that is not known)"
+        )
+    if array.max() > MOST_INDICES:
+        array = np.minimum(array, MOST_INDICES)
+    result: IndexArray = array.astype(np.int64, copy=False)
+    return result
+
+
+def _cells(coords: ArrayLike) -> Any:
+    """Return an (n, p) array of integers, with at least one entry."""
+    array = _as_array(coords, "coords", CoordinateError)
+    if array.size == 0:
+        raise EmptyDataError(
+            f"coords has shape {array.shape}: there is no observation; "
+            "give at least one (cell, value) pair"
+        )
+    if array.ndim != 2:
+        raise CoordinateError(
+            f"coords has {array.ndim} dimension(s), shape {array.shape}; expected an (n, p) array "
+            "with a row per observation and a column per mode"
+        )
+    if array.dtype.kind not in "iu":
+        raise CoordinateError(
+            f"coords has dtype {array.dtype}; expected integers counted from 0 "
+            "(encode labels first, or convert whole numbers with coords.astype(int))"
+        )
+    return array
+
+
+def check_values(values: ArrayLike, n: int, *, allow_negative: bool) -> FloatArray:
+    """Return n finite values as float64; negative ones are refused unless they are allowed."""
+    result = _as_column(values, "values", n, "one value per row of coords")
+    lowest, highest = result.min(initial=0.0), result.max(initial=0.0)  # NaN if there is one
+    if (-EXTREME if allow_negative else 0.0) <= lowest and highest <= EXTREME:
+        return result
+    finite = np.isfinite(result)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise ValuesError(
+            f"values[{row}] is {result[row]}; expected finite numbers "
+            "(leave missing cells out: every row given is an observation)"
+        )
+    huge = np.abs(result) > EXTREME
+    if huge.any():
+        row = int(np.argmax(huge))
+        raise ValuesError(
+            f"values[{row}] is {result[row]}; expected numbers of at most {EXTREME:g} in size "
+            "(rescale the data)"
+        )
+    row = int(np.argmax(result < 0.0))
+    raise NegativeValueError(
+        f"values[{row}] is {result[row]}; expected values >= 0, since the model is nonnegative "
+        "(clip or shift the data, or pass allow_negative=True to fit it as it is)"
+    )
+
+
+def check_dense(tensor: ArrayLike) -> tuple[FloatArray, Shape]:
+    """Return the entries of a dense nonnegative tensor, in C order, and its shape."""
+    dense = _as_array(tensor, "the tensor", ValuesError)
+    if dense.ndim == 0 or dense.size == 0:
+        raise ShapeError(
+            f"the tensor has shape {dense.shape}; expected an array with at least one entry"
+        )
+    entries = check_values(dense.reshape(-1), dense.size, allow_negative=False)
+    check_not_tiny(entries)
+    return entries, check_shape(dense.shape)
+
+
+def check_not_tiny(values: FloatArray) -> None:
+    """Refuse data that is so small that squared errors would be 0; all zeros are fine."""
+    largest = max(float(values.max()), -float(values.min()))
+    if 0.0 < largest < 1.0 / EXTREME:
+        raise ValuesError(
+            f"the largest of the values is {largest:g} in size; expected at least one of at least "
+            f"{1.0 / EXTREME:g}, since errors are squared, or all of them 0 (rescale the data)"
+        )
+
+
+def check_weights(weights: ArrayLike, n: int) -> FloatArray:
+    """Return n sample weights as float64: finite, at least 0, with ratios of at most MOST_UNEVEN.
+
+    Only ratios matter. Weights that are all equal become 1. Weights that are all tiny are scaled by
+    a power of two, because their products with squared values could otherwise become 0.
+    """
+    result = np.array(_as_column(weights, "sample_weight", n, "one weight per observation"))
+    wrong = ~((result >= 0.0) & (result <= EXTREME))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValuesError(
+            f"sample_weight[{row}] is {result[row]}; expected numbers >= 0 of at most {EXTREME:g} "
+            "(only their ratios matter: rescale them)"
+        )
+    largest = float(result.max())
+    if largest == 0.0:
+        raise EmptyDataError("every sample_weight is zero: there is no observation left to fit")
+    if bool(((result == largest) | (result == 0.0)).all()):
+        return result / largest
+    positive = result > 0.0
+    if largest / MOST_UNEVEN > float(result.min(where=positive, initial=largest)):
+        row = int(np.argmin(np.where(positive, result, np.inf)))
+        raise ValuesError(
+            f"sample_weight[{row}] is {result[row]} and the largest is {largest}; expected weights "
+            f"that are 0 or at least {1.0 / MOST_UNEVEN:g} times the largest (set the smaller ones "
+            "to 0, which leaves those observations out)"
+        )
+    if largest < TINY_WEIGHTS:
+        result = np.ldexp(result, -math.frexp(largest)[1])
+    return result
+
+
+def warn_above_radius(values: FloatArray, radius: float) -> None:
+    """Warn if some values lie above the radius, which no prediction can exceed."""
+    above = int((values > radius).sum())
+    if above:
+        warnings.warn(
+            f"{above} of {values.size} values lie above the radius {radius:g} (largest "
+            f"{float(values.max()):g}); no prediction can exceed the radius, so they cannot be "
+            "fitted; a larger radius would allow it",
+            RadiusWarning,
+            stacklevel=4,
+        )
+
+
+def warn_largest_above_radius(largest: float, radius: float) -> None:
+    """Warn as ``warn_above_radius`` does, for data of which only the largest value is known."""
+    if largest > radius:
+        warnings.warn(
+            f"there are values above the radius {radius:g} (largest {largest:g}); no prediction "
+            "can exceed the radius, so they cannot be fitted; a larger radius would allow it",
+            RadiusWarning,
+            stacklevel=4,
+        )
+
+
+def _column_extremes(array: Any, workers: Workers) -> tuple[Any, Any]:
+    """Return the smallest and the largest entry of each column."""
+    size = ROWS_PER_BUNDLE
+    n_bundled = array.shape[0] // size * size
+    extremes = [array[n_bundled:]]
+    if n_bundled:
+        blocks = blocks_of(n_bundled)
+        bundled = array[:n_bundled].reshape(-1, size * array.shape[1])
+        found = np.empty((2, len(blocks), bundled.shape[1]), dtype=array.dtype)
+
+        def reduce_block(block: int) -> None:
+            part = bundled[blocks[block][0] // size : blocks[block][1] // size]
+            np.min(part, axis=0, out=found[0, block])
+            np.max(part, axis=0, out=found[1, block])
+
+        workers.run(reduce_block, len(blocks))
+        extremes.append(found.reshape(-1, array.shape[1]))
+    rows = np.concatenate(extremes)
+    return rows.min(axis=0), rows.max(axis=0)
+
+
+def _as_column(data: ArrayLike, name: str, n: int, meaning: str) -> FloatArray:
+    """Return n real numbers as float64; those too large for it become infinite."""
+    array = _as_array(data, name, ValuesError)
+    if array.ndim != 1 or array.shape[0] != n:
+        raise ValuesError(f"{name} has shape {array.shape}; expected ({n},), {meaning}")
+    if array.dtype.kind not in "biuf":
+        raise ValuesError(f"{name} has dtype {array.dtype}; expected real numbers")
+    with np.errstate(over="ignore"):
+        result: FloatArray = array.astype(np.float64, copy=False)
+    return result
+
+
+def _as_array(data: ArrayLike, name: str, error: type[CoordinateError] | type[ValuesError]) -> Any:
+    """Return data as an array; masked entries and rows of different lengths are refused."""
+    if np.ma.is_masked(data):
+        raise error(
+            f"{name} is a masked array with masked entries; expected every entry to be data "
+            "(leave missing cells out: every row given is an observation)"
+        )
+    try:
+        return np.asarray(data)
+    except ValueError as problem:
+        raise error(f"{name} cannot be read as an array, expected equal rows: {problem}") from None

@@ -1,0 +1,180 @@
+"""Looking cells up: from the columns of a table to indices, by the labels of a fit.
+
+This module alone decides how cells are read. A table holds labels: its columns are matched
+with the modes by name, in any order, and other columns are passed over. An array of integers holds
+positions, counted from 0, with a column per mode. Anything else is refused, so that
+a label is never taken for a position.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from intensor._arrays import AnyArray, FloatArray, IndexArray
+from intensor.data.any_table import POSITIONS, AnyTable, open_any_table
+from intensor.data.checks import check_coords, check_values, check_weights
+from intensor.data.columns import find_column
+from intensor.data.labels import Encoded, Labels, check_same_kind, look_up
+from intensor.errors import CoordinateError, EmptyDataError, LabelError, SettingError, ValuesError
+
+__all__ = ["LabelledCells", "look_up_cells", "observed_cells", "refuse_tables"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LabelledCells:
+    """The cells of a table, looked up among the labels of a fit.
+
+    Attributes
+    ----------
+    coords
+        (n, p) indices, -1 for a label that the fit does not know.
+    columns
+        Names of the columns of the modes, as the table has them.
+    encoded
+        The labels of each mode in the table.
+    table
+        The table that they were read from.
+    """
+
+    coords: IndexArray
+    columns: tuple[Any, ...]
+    encoded: tuple[Encoded, ...]
+    table: AnyTable
+
+    def describe(self, row: int, mode: int) -> str:
+        """Return the words that name a label: "row 3 has the label 'x' in column 'a'"."""
+        codes, labels = self.encoded[mode]
+        (label,) = labels[codes[row : row + 1]].tolist()
+        return f"{self.table.where(row)} has the label {label!r} in column {self.columns[mode]!r}"
+
+
+def look_up_cells(data: Any, labels: Labels) -> LabelledCells | None:
+    """Return the cells of a table by the labels of a fit, or None for what is no table.
+
+    Parameters
+    ----------
+    data
+        A table of pandas, polars or pyarrow, a ``Table``, a mapping from names to columns, or a
+        structured array; anything else is left to be read as positions.
+    labels
+        Names of the modes, which the columns must have, and of their indices.
+
+    Raises
+    ------
+    LabelError
+        When the table has no column for a mode, or when the names of rows or columns of
+        something else would get lost if it were read as positions.
+    """
+    table = open_any_table(data)
+    if table is None:
+        return None
+    if len(set(labels.modes)) < len(labels.modes):
+        raise LabelError(
+            f"modes of the fit have the same name ({', '.join(map(repr, labels.modes))}), so "
+            f"columns of a table cannot be matched with them; {POSITIONS}"
+        )
+    try:
+        columns = tuple(find_column(mode, table.names, role="mode") for mode in labels.modes)
+    except LabelError as problem:
+        raise LabelError(
+            f"{problem} (a table is read by the names of its columns, which must be those of the "
+            f"modes; {POSITIONS})"
+        ) from None
+    coords = np.empty((len(table), len(columns)), dtype=np.int64)
+    encoded = tuple(table.encoded(name) for name in columns)
+    for mode, (column, known) in enumerate(zip(encoded, labels.indices, strict=True)):
+        found = look_up(known, column.labels)
+        try:
+            check_same_kind(known, column.labels, found, name=str(columns[mode]))
+        except LabelError as problem:
+            raise LabelError(f"{table.prefix}{problem}") from None
+        coords[:, mode] = found[column.codes]
+    return LabelledCells(coords=coords, columns=columns, encoded=encoded, table=table)
+
+
+def observed_cells(
+    data: Any, values: Any, labels: Labels, *, sample_weight: Any = None
+) -> tuple[IndexArray, FloatArray, FloatArray | None]:
+    """Return coordinates, values and weights of observations, by the labels of a fit.
+
+    Parameters
+    ----------
+    data
+        A table, whose labels the fit must know, or an (n, p) array of positions.
+    values
+        (n,) numbers. With a table also the name of a column, or None for the one that is named
+        like the values of the fit; rows without a value in it are then left out.
+    sample_weight
+        (n,) numbers, or None if all count the same. With a table also the name of a column.
+    """
+    found = look_up_cells(data, labels)
+    if found is None:
+        return _observed_positions(data, values, labels, sample_weight)
+    table = found.table
+    rows = np.ones(len(table), dtype=bool)
+    if values is None or isinstance(values, str):
+        values = _column(table, values or table.value or labels.value, "value")
+        rows = ~np.isnan(values)
+        if not rows.any():
+            raise EmptyDataError("the table has no row with a value; expected at least one")
+    if sample_weight is None:
+        sample_weight = table.weight
+    if isinstance(sample_weight, str):
+        sample_weight = _column(table, sample_weight, "weight")
+    _check_known(found, rows)
+    if not len(rows):
+        raise EmptyDataError("the table has no row; expected at least one observation")
+    numbers = check_values(
+        values if rows.all() else values[rows], int(rows.sum()), allow_negative=True
+    )
+    weights = None
+    if sample_weight is not None:
+        weights = check_weights(sample_weight, rows.size)[rows]
+    return found.coords[rows], numbers, weights
+
+
+def _observed_positions(
+    data: Any, values: Any, labels: Labels, sample_weight: Any
+) -> tuple[IndexArray, FloatArray, FloatArray | None]:
+    """Return observations whose cells are an array of positions."""
+    for name, given in (("values", values), ("sample_weight", sample_weight)):
+        if isinstance(given, str):
+            raise SettingError(
+                f"{name} is {given!r}, the name of a column, but the cells are no table; "
+                "expected an array of numbers"
+            )
+    if values is None:
+        raise ValuesError("there are no values; expected one per row of coords")
+    cells, _ = check_coords(data, labels.shape)
+    numbers = check_values(values, len(cells), allow_negative=True)
+    weights = None if sample_weight is None else check_weights(sample_weight, numbers.size)
+    return cells, numbers, weights
+
+
+def refuse_tables(data: Any) -> None:
+    """Raise for a table where only positions make sense: labels must not be taken for them."""
+    if open_any_table(data) is not None:
+        raise CoordinateError(
+            f"the cells are a {type(data).__name__}, a table with named columns, but a model alone "
+            f"knows no labels; call fit.predict(table) of a fit, or {POSITIONS}"
+        )
+
+
+def _check_known(found: LabelledCells, rows: AnyArray) -> None:
+    """Raise when an observation has a label that the fit does not know."""
+    unknown = (found.coords < 0) & rows[:, np.newaxis]
+    if unknown.any():
+        row, mode = map(int, np.argwhere(unknown)[0])
+        count = int(unknown.any(axis=1).sum())
+        raise LabelError(
+            f"{found.describe(row, mode)}, which the fit does not know, so that fit and data do "
+            f"not fit together; {count} of {int(rows.sum())} observations have such a label (give "
+            "the data that it was fitted to)"
+        )
+
+
+def _column(table: AnyTable, name: str, role: str) -> FloatArray:
+    return table.numbers(find_column(name, table.names, role=f"{role}s"), role)

@@ -1,0 +1,328 @@
+"""Every option of ``solve``, ``complete``, ``TensorCompleter`` and the commands, declared once.
+
+The four take defaults, checks and documentation from here. Options whose values name parts of a
+later stage (``version``, ``exact``, ``device``, ``transform``) are looked up and checked there.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from intensor.options.option import REQUIRED, CommandLine, NumberOrText, Option
+from intensor.options.ranges import (
+    check_at_least,
+    check_callable,
+    check_flag,
+    check_memory,
+    check_positive,
+    check_radius,
+    check_radius_or_auto,
+    check_rtol_or_auto,
+    check_validation,
+)
+from intensor.options.unseen import Unseen, as_unseen
+
+__all__ = ["COMPLETE_OPTIONS", "ESTIMATOR_OPTIONS", "FIT_OPTIONS", "SOLVE_OPTIONS"]
+
+SOLVER = "Solver"
+"""Heading, in the help of the commands, of the options of every solve."""
+
+# How to solve.
+
+SHAPE = Option(
+    name="shape",
+    summary="Lengths of the modes; by default they are just long enough for the coordinates.",
+)
+SOLVE_RADIUS = Option(
+    name="radius",
+    default=REQUIRED,
+    summary="Bound on the sum of the boxes' weights, which no prediction exceeds.",
+    details="It has the units of the values.",
+    rule=lambda _, radius: check_radius(radius),
+)
+VERSION = Option(
+    name="version",
+    default="fast",
+    summary="Version of the solver.",
+    details='It is "fast", or a number from 0 to 10: a row in the table of the paper, '
+    "which ran them with ``tol=1e-4, rtol=0``.",
+    command=CommandLine(type=NumberOrText, metavar="fast|0-10", panel=SOLVER),
+)
+TOL = Option(
+    name="tol",
+    default=0.0,
+    summary="Absolute gap to reach.",
+    details="A solve stops when the proven gap is at most "
+    "``max(tol, rtol * mean(values**2))``, in the fitted scale.",
+    rule=partial(check_at_least, low=0.0),
+    command=CommandLine(type=float, panel=SOLVER),
+)
+SOLVE_RTOL = Option(
+    name="rtol",
+    default=1e-6,
+    summary="Gap to reach, relative to the mean square of the values (see ``tol``).",
+    rule=partial(check_at_least, low=0.0),
+)
+TIME_LIMIT = Option(
+    name="time_limit",
+    summary="Stop after this many seconds, with the best model so far.",
+    details="The time in which kernels are compiled, once per machine, or loaded, once per "
+    "process, does not count.",
+    rule=check_positive,
+    command=CommandLine(type=float, metavar="SECONDS", panel=SOLVER),
+)
+MAX_ITERATIONS = Option(
+    name="max_iterations",
+    summary="Stop every solve after this many iterations.",
+    rule=partial(check_at_least, low=0, integer=True),
+    command=CommandLine(type=int, panel=SOLVER),
+)
+SEED = Option(
+    name="seed",
+    default=0,
+    summary="Seed of all random choices; the same seed gives the same result.",
+    rule=partial(check_at_least, low=0, integer=True),
+    command=CommandLine(type=int, panel=SOLVER),
+)
+THREADS = Option(
+    name="threads",
+    summary="Largest number of threads, by default one per core; the result does not depend on it.",
+    rule=partial(check_at_least, low=1, integer=True),
+    command=CommandLine(type=int, shown_default="one per core", panel=SOLVER),
+)
+EXACT = Option(
+    name="exact",
+    default="auto",
+    choices=("auto", "off", "enumeration", "branch", "highs", "scip", "gurobi"),
+    extensible=True,
+    summary="Exact oracle that proves the bound.",
+    details='"enumeration" counts through all modes but two. "branch" is branch and bound, for '
+    'two long modes. "highs", "scip" and "gurobi" are integer programming. "off" leaves only the '
+    'free bound. "auto" takes "enumeration" or "branch", whichever should be faster, if a call '
+    "should end within the time limit, or within a minute if there is none; otherwise versions "
+    '0-10 use HiGHS, and "fast" uses none.',
+    command=CommandLine(panel=SOLVER),
+)
+DEVICE = Option(
+    name="device",
+    default="cpu",
+    choices=("cpu", "cuda", "auto"),
+    extensible=True,
+    summary="Where to sum over cells; cuda needs the optional dependencies gpu.",
+    details='"cuda" is an NVIDIA device (install ``intensor[gpu]``). "auto" uses it if there is '
+    "one and the data is large enough to gain from it. Arrays that ``solve`` is given on a device "
+    "stay there; coordinates may then be a sequence of p arrays.",
+    command=CommandLine(panel=SOLVER),
+)
+MEMORY_LIMIT = Option(
+    name="memory_limit",
+    summary='Largest number of bytes to use, as a number or as text like "4 GiB".',
+    details="Data in memory is refused if it needs more; by default, more than is available. "
+    "When ``solve`` reads files, it cuts the cells into shards that fit; by default, into a "
+    "quarter of the machine's memory.",
+    rule=check_memory,
+    command=CommandLine(
+        type=NumberOrText, metavar="BYTES", shown_default="what is available", panel=SOLVER
+    ),
+)
+CLIENT = Option(
+    name="client",
+    summary="A ``distributed.Client``, over whose workers the work is distributed.",
+    details="``solve`` distributes the cells. Its coordinates may then also be a Dask DataFrame, "
+    "with ``values`` the name of a column; a path must be one that all workers can read. A fit "
+    "distributes the folds, radii and scales of the validation, and the cells of the last fit if "
+    "there are a million or more.",
+)
+ALLOW_NEGATIVE = Option(
+    name="allow_negative",
+    default=False,
+    summary="Whether to fit negative values too (the model stays nonnegative).",
+    rule=check_flag,
+)
+SIGNED = Option(
+    name="signed",
+    default=False,
+    summary='Whether boxes may have negative weights; only for the version "fast".',
+    details="The radius then bounds the sum of the weights' sizes, and values may be negative.",
+    rule=check_flag,
+)
+CALLBACK = Option(
+    name="callback",
+    summary="Function that is called with a ``Progress`` after every iteration.",
+    details="Its ``stage`` says what is being solved. If the function returns False, the run stops "
+    "with the best model so far.",
+    rule=check_callable,
+)
+CHECKPOINT = Option(
+    name="checkpoint",
+    summary="File (.npz) that the run is written to as it goes, to be resumed after a kill.",
+    details="A run that Ctrl-C or a limit ended can be resumed, too. An existing file is never "
+    "replaced unless ``resume`` is given. A file is for one run: searches over settings and "
+    "cross-validation need one for each fit.",
+    command=CommandLine(type=Path, metavar="FILE", panel=SOLVER),
+)
+CHECKPOINT_EVERY = Option(
+    name="checkpoint_every",
+    default=60.0,
+    summary="Seconds between two writes of the checkpoint; it is also written at the end.",
+    command=CommandLine(type=float, metavar="SECONDS", panel=SOLVER),
+)
+RESUME = Option(
+    name="resume",
+    default=False,
+    summary="Whether to resume from the checkpoint, if the file exists.",
+    details="Data and options must be the same as before, except limits, threads, device, client "
+    "and callback. The time spent before counts.",
+    rule=check_flag,
+    command=CommandLine(type=bool, spellings=("--resume",), panel=SOLVER),
+)
+
+# How to fit.
+
+RADIUS = Option(
+    name="radius",
+    default="auto",
+    summary=SOLVE_RADIUS.summary,
+    details='It is in the fitted scale. "auto" chooses it by validation.',
+    rule=check_radius_or_auto,
+    command=CommandLine(type=NumberOrText, metavar="auto|NUMBER"),
+)
+TRANSFORM = Option(
+    name="transform",
+    default="none",
+    choices=("none", "sqrt", "log1p", "auto"),
+    extensible=True,
+    summary="Scale to fit in.",
+    details='It is "none", "sqrt", "log1p", a pair (function, inverse), or "auto" to choose by '
+    "validation.",
+    command=CommandLine(),
+)
+BASELINE = Option(
+    name="baseline",
+    default="none",
+    choices=("none", "additive", "auto"),
+    summary="Main effects to take out before boxes are fitted.",
+    details='They are "none", "additive", or "auto" to choose by validation.',
+    command=CommandLine(),
+)
+REMAINDER = Option(
+    name="remainder",
+    default="none",
+    choices=("none", "kriging", "auto"),
+    summary="What to add to the boxes: nothing, or a correction kriged from similar cells.",
+    details='It is "none", "kriging", or "auto" to choose by validation. Kriging needs a tensor '
+    "that is small and not too sparse. It does not change the certificate, which is that of the "
+    "boxes.",
+    command=CommandLine(),
+)
+N_SOLUTIONS = Option(
+    name="n_solutions",
+    default=1,
+    summary="Number of models, from different seeds, to average.",
+    rule=partial(check_at_least, low=1, integer=True),
+    command=CommandLine(type=int),
+)
+VALIDATION = Option(
+    name="validation",
+    default=0.1,
+    summary="Share of the cells to hold out (0.1), or number of folds (5).",
+    details='"auto" holds out a tenth, up to four times if that is few cells.',
+    rule=check_validation,
+    command=CommandLine(type=NumberOrText, metavar="SHARE|FOLDS|auto"),
+)
+SCORING = Option(
+    name="scoring",
+    default="rmse",
+    choices=("rmse", "mae", "mape", "balanced"),
+    summary="Validation error.",
+    details='It is "rmse", "mae", "mape" or "balanced". For "balanced", large and small values '
+    "both count: it is the geometric mean of the RMSE and the mean squared difference of roots.",
+    command=CommandLine(),
+)
+N_RADII = Option(
+    name="n_radii",
+    default=20,
+    summary="Largest number of radii to try.",
+    rule=partial(check_at_least, low=1, integer=True),
+    command=CommandLine(type=int),
+)
+RTOL = Option(
+    name="rtol",
+    default="auto",
+    summary="Gap to reach, relative to the mean square of the values; auto chooses it on held-out "
+    "cells.",
+    details='If too few cells were held out, "auto" is 1e-4.',
+    rule=check_rtol_or_auto,
+    command=CommandLine(type=NumberOrText, metavar="auto|NUMBER", panel=SOLVER),
+)
+RANDOM_STATE = Option(
+    name="random_state",
+    default=SEED.default,
+    summary=SEED.summary,
+    details="It is an integer, a ``RandomState`` or ``Generator`` to draw the seed from, or None "
+    "for another seed each time.",
+)
+UNSEEN = Option(
+    name="unseen",
+    default="warn",
+    choices=tuple(map(str, Unseen)),
+    rule=lambda _, unseen: as_unseen(unseen),
+    summary="What to do about an index without observations: predict the mean over its mode, with "
+    "a warning or without, or raise an error.",
+    details='"warn" issues an ``UnseenIndexWarning``, "mean" predicts silently, and "error" raises '
+    "an ``UnseenIndexError``. The folds of a cross-validation often leave an index without "
+    'observations: use "mean" there.',
+    command=CommandLine(),
+)
+
+# Which part of the data to fit.
+
+VALUE = Option(
+    name="value",
+    summary="Column of the values in a table.",
+    details='By default it is the one called "value". Null or NaN in it is a missing value, to be '
+    "filled.",
+    command=CommandLine(shown_default='"value", or what the model says'),
+)
+MODES = Option(
+    name="modes",
+    summary="Columns of labels in a table, one for each mode, that say which cell a row is.",
+    details="By default they are all other columns.",
+    command=CommandLine(type=list[str], spellings=("--mode",), shown_default="all other columns"),
+)
+WEIGHT = Option(
+    name="weight",
+    summary="Column of a table that says how much each row counts.",
+    details="By default all rows count the same.",
+    command=CommandLine(),
+)
+CELLS = Option(
+    name="cells",
+    default="missing",
+    choices=("missing", "all"),
+    summary="Which cells to return.",
+    details='"missing" fills the cells that are there and have no value: NaN, masked, null. "all" '
+    "returns every cell, also those that a table or sparse array does not list.",
+)
+
+# Which function has which options.
+
+_LIMITS = (TIME_LIMIT, MAX_ITERATIONS, SEED, THREADS, EXACT, DEVICE, MEMORY_LIMIT)
+_CHECKPOINTS = (CHECKPOINT, CHECKPOINT_EVERY, RESUME)
+_CHOICES = (RADIUS, TRANSFORM, BASELINE, REMAINDER, N_SOLUTIONS, VALIDATION, SCORING, N_RADII)
+
+SOLVE_OPTIONS = (
+    *(SHAPE, SOLVE_RADIUS, VERSION, TOL, SOLVE_RTOL, *_LIMITS),
+    *(CLIENT, ALLOW_NEGATIVE, SIGNED, CALLBACK, *_CHECKPOINTS),
+)
+"""Options of ``solve``."""
+FIT_OPTIONS = (*_CHOICES, VERSION, TOL, RTOL, *_LIMITS, *_CHECKPOINTS)
+"""How to fit: the options that ``check_options`` takes."""
+COMPLETE_OPTIONS = (VALUE, MODES, WEIGHT, CELLS, UNSEEN, *FIT_OPTIONS, CLIENT, CALLBACK)
+"""Options of ``complete``."""
+ESTIMATOR_OPTIONS = (
+    *(RANDOM_STATE if option is SEED else option for option in FIT_OPTIONS),
+    *(UNSEEN, SHAPE, CLIENT, CALLBACK),
+)
+"""Options of ``TensorCompleter``, where the seed has the name that scikit-learn gives it."""

@@ -1,0 +1,137 @@
+"""What an option is: its name, default, check, documentation and spelling on the command line."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from intensor.errors import SettingError
+
+__all__ = ["REQUIRED", "CommandLine", "NumberOrText", "Option", "documented"]
+
+REQUIRED: Final = "required"
+"""Default of an option that has to be given."""
+PLACEHOLDER = "{options}"
+"""Line of a docstring that ``documented`` replaces."""
+UNBROKEN = "\0"
+"""Stands for a space at which a line must not be broken."""
+LINE_LENGTH = 96
+"""Longest line of a generated docstring, in characters."""
+
+NumberOrText = int | float | str
+"""Type that the command line reads if text such as "auto" and numbers are both possible."""
+Documented = TypeVar("Documented", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandLine:
+    """How the commands spell an option.
+
+    Attributes
+    ----------
+    type
+        Type that is read; options with choices need none.
+    spellings
+        Names such as "--quiet" and "-q"; by default the option's own name.
+    metavar
+        How the help calls the argument.
+    shown_default
+        How the help describes the default, where the value itself says too little.
+    panel
+        Heading of the help under which the option is listed.
+    """
+
+    type: Any = str
+    spellings: tuple[str, ...] = ()
+    metavar: str | None = None
+    shown_default: str | None = None
+    panel: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One option of the library, as every function and command that has it declares it.
+
+    Attributes
+    ----------
+    name
+        Keyword in Python.
+    default
+        Value when the option is not given, or ``REQUIRED``. None is only valid as a default.
+    summary
+        One sentence, which is also the help of the command line.
+    details
+        Further sentences for the docstrings.
+    choices
+        The texts that are allowed; empty if they are not limited to a list.
+    extensible
+        Whether values other than the choices are possible. The module that knows them then checks
+        the value.
+    rule
+        Function of name and value that returns the value to use inside, or raises.
+    command
+        Spelling on the command line; None if the commands do not have this option.
+    """
+
+    name: str
+    default: Any = None
+    summary: str
+    details: str = ""
+    choices: tuple[str, ...] = ()
+    extensible: bool = False
+    rule: Callable[[str, Any], Any] | None = None
+    command: CommandLine | None = None
+
+    def check(self, value: Any) -> Any:
+        """Return the value as it is used inside, or raise what is wrong with it."""
+        if value is None and self.default is None:
+            return None
+        if self.rule is not None:
+            return self.rule(self.name, value)
+        if self.choices and not self.extensible:
+            if not isinstance(value, str) or value not in self.choices:
+                *others, last = map(repr, self.choices)
+                raise SettingError(
+                    f"{self.name} is {value!r}; expected {', '.join(others)} or {last}"
+                )
+            return str(value)
+        return value
+
+    @property
+    def text(self) -> str:
+        """The documentation in one paragraph."""
+        return f"{self.summary} {self.details}".strip()
+
+
+def documented(options: Iterable[Option]) -> Callable[[Documented], Documented]:
+    """Return a decorator that describes options in a docstring, on its line ``{options}``."""
+
+    def describe(target: Documented) -> Documented:
+        lines = (target.__doc__ or "").splitlines()
+        for number, line in enumerate(lines):
+            if line.strip() == PLACEHOLDER:
+                indent = line[: -len(PLACEHOLDER)]
+                lines[number] = "\n".join(_entry(option, indent) for option in options)
+        if lines:  # there are none when Python runs with -OO
+            target.__doc__ = "\n".join(lines)
+        return target
+
+    return describe
+
+
+def _entry(option: Option, indent: str) -> str:
+    """Return the name and the text of an option as numpydoc has them."""
+    inner = indent + "    "
+    text = re.sub(r"``[^`]+``", lambda code: code[0].replace(" ", UNBROKEN), option.text)
+    text = textwrap.fill(
+        text,
+        LINE_LENGTH,
+        initial_indent=inner,
+        subsequent_indent=inner,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return f"{indent}{option.name}\n{text.replace(UNBROKEN, ' ')}"

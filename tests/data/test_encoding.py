@@ -1,0 +1,103 @@
+"""Labels become indices in batches, as they do all at once."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from intensor.data.encoding import (
+    BATCHES_PER_MERGE,
+    LabelEncoder,
+    drop_unused,
+    encode_integers,
+    label_type,
+)
+from intensor.data.labels import factorise
+from intensor.data.values import BadRow
+from intensor.errors import LabelError
+
+RNG = np.random.default_rng(3)
+COLUMNS = {
+    "few integers": RNG.integers(-4, 9, 300),
+    "wide integers": RNG.integers(-(2**62), 2**62, 300),
+    "all of a range": np.arange(300)[::-1] % 256,
+    "unsigned": (2**64 - 1 - RNG.integers(0, 5, 300).astype(np.uint64)),
+    "floats": RNG.integers(0, 9, 300) / 4,
+    "truth": RNG.integers(0, 2, 300).astype(bool),
+    "days": RNG.integers(-9, 9, 300).astype("M8[D]"),
+    "spans": RNG.integers(-9, 9, 300).astype("m8[s]"),
+    "text": np.array([f"t{number}" for number in RNG.integers(0, 99, 300)], dtype=object),
+}
+
+
+@pytest.mark.parametrize("n_batches", [1, 3, 2 * BATCHES_PER_MERGE + 1])
+@pytest.mark.parametrize("name", COLUMNS)
+def test_batches_are_encoded_like_the_whole(name, n_batches):
+    column = COLUMNS[name]
+    encoder = LabelEncoder("a")
+    for part in np.array_split(column, n_batches):
+        encoder.add(pa.array(part))
+    codes, labels = encoder.finish()
+    expected = factorise(column)
+    assert labels.dtype == expected.labels.dtype
+    assert labels.tolist() == expected.labels.tolist()
+    assert codes.tolist() == expected.codes.tolist()
+    assert codes.dtype == np.min_scalar_type(labels.size - 1)
+
+
+def test_dictionaries_of_batches_may_differ():
+    encoder = LabelEncoder("a")
+    for texts in (["b", "a"], ["c", "a"], ["a", "unused"]):
+        encoder.add(pa.DictionaryArray.from_arrays(pa.array([0, 0]), pa.array(texts)))
+    codes, labels = encoder.finish()
+    assert labels[codes].tolist() == ["b", "b", "c", "c", "a", "a"]
+    assert labels.tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        pa.array([1, None]),
+        pa.array([1.0, float("nan")]),
+        pa.array(["x", None]),
+        pa.array(["x", " "]),
+        pa.array([0, -(2**63)]).cast(pa.timestamp("s")),
+    ],
+    ids=str,
+)
+def test_a_missing_label_is_named_by_its_row(batch):
+    encoder = LabelEncoder("a")
+    encoder.add(batch.slice(0, 1))
+    with pytest.raises(BadRow, match="has no label in column 'a'; expected one in every") as caught:
+        encoder.add(batch)
+    assert caught.value.row == 2
+    assert caught.value.error is LabelError
+
+
+def test_blanks_may_matter():
+    texts = pa.array(["", "x", "x ", " "])
+    encoder = LabelEncoder("a", blanks_matter=True)
+    encoder.add(texts)
+    assert encoder.finish().labels.tolist() == ["", " ", "x", "x "]
+    encoder = LabelEncoder("a")
+    encoder.add(texts.slice(1, 2))
+    with pytest.raises(LabelError, match="'x' and 'x ', which differ only in blanks"):
+        encoder.finish()
+
+
+def test_types_of_labels():
+    assert label_type(pa.timestamp("s", "UTC")) == pa.string()
+    assert label_type(pa.dictionary(pa.int8(), pa.date64())) == pa.date32()
+    assert label_type(pa.decimal128(5, 2)) == pa.float64()
+    assert label_type(pa.list_(pa.int8())) is None
+    with pytest.raises(BadRow, match="column 'a' is of type list"):
+        LabelEncoder("a").add(pa.array([[1]]))
+
+
+def test_no_rows_have_no_labels():
+    assert LabelEncoder("a").finish().labels.size == 0
+    assert encode_integers(np.empty(0, dtype=np.int64)).codes.size == 0
+
+
+def test_unused_labels_are_dropped():
+    codes, labels = drop_unused(np.array([3, 1, 3]), np.array(["a", "b", "c", "d"], dtype=object))
+    assert (codes.tolist(), labels.tolist()) == ([1, 0, 1], ["b", "d"])
