@@ -1,6 +1,4 @@
-"""Choices by validation: the scale, the radius, the tolerance and the remainder."""
-
-from dataclasses import replace
+"""Choices by validation: the radius, the tolerance and the remainder."""
 
 import numpy as np
 import pytest
@@ -8,7 +6,6 @@ import pytest
 import intensor
 from fitting_cases import (
     CLEAN,
-    DENSE,
     NOISY,
     NOISY_EIGHT,
     checked,
@@ -17,10 +14,9 @@ from fitting_cases import (
     samples_of,
     smooth,
 )
-from intensor.fitting import choose as choose_module
+from intensor.fitting import candidates as candidates_module
 from intensor.fitting import fold as fold_module
 from intensor.fitting.choose import MIN_HELD_OUT
-from intensor.fitting.combine import MIN_RTOL
 from intensor.fitting.effort import Effort
 from intensor.fitting.fit import fit
 from intensor.fitting.folds import open_folds
@@ -28,19 +24,9 @@ from intensor.fitting.kriging import krige
 from intensor.fitting.options import DEFAULT_RTOL, check_options
 from intensor.fitting.path import GAP_SHARES, NEARLY_BEST
 from intensor.fitting.samples import splits
+from intensor.fitting.solves import MIN_RTOL
 from intensor.solver.fast.engine import FastEngine
 from intensor.solver.result import Status
-
-SCOUT_500 = Effort(scouting_rows=500)
-
-
-def additive_values(data):
-    rng = np.random.default_rng(5)
-    values = np.full(len(data.coords), 1.0)
-    for mode, length in enumerate(data.shape):
-        values += rng.uniform(size=length)[data.coords[:, mode]]
-    return values
-
 
 # --- scale and radius
 
@@ -64,79 +50,10 @@ def test_validation_says_what_it_did():
     assert (validation.single, validation.averaged) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("values", "name"),
-    [
-        ((4.0 * DENSE.values) ** 2, "sqrt"),
-        (np.expm1(8.0 * DENSE.values), "log1p"),
-        (DENSE.values, "none"),
-    ],
-    ids=["squares", "exponentials", "plain"],
-)
-def test_auto_takes_the_scale_that_the_values_were_made_in(values, name):
-    found = fitted(DENSE, values=values, transform="auto")
-    assert found.predictor.transform.name == name == found.path.transform
-    paths = found.validation.paths
-    assert [path.transform for path in paths] == ["none", "sqrt", "log1p"]
-    assert found.path.error == min(path.error for path in paths)
-    checked(found, DENSE, values)
-
-
-@pytest.mark.parametrize(("additive", "name"), [(True, "additive"), (False, "none")])
-def test_auto_takes_main_effects_where_there_are_some(additive, name):
-    values = additive_values(CLEAN) if additive else CLEAN.values
-    found = fitted(CLEAN, values=values, baseline="auto")
-    assert found.path.baseline == name
-    assert (found.predictor.baseline is not None) == found.model.signed == additive
-    assert found.path.error == min(path.error for path in found.validation.paths)
-    assert found.path.error < max(path.error for path in found.validation.paths)
-    checked(found, CLEAN, values)
-
-
-def test_a_scale_can_be_chosen_at_a_given_radius():
-    found = fitted(radius=0.8, transform="auto")
-    assert [path.radii.tolist() for path in found.validation.paths] == [[0.8]] * 3
-    assert found.radius == 0.8
-
-
-@pytest.mark.parametrize("folds", [0.1, 3])
-def test_scales_of_many_observations_are_chosen_on_a_sample(folds):
-    values = (4.0 * DENSE.values) ** 2
-    found = fitted(DENSE, values=values, transform="auto", validation=folds, effort=SCOUT_500)
-    paths = found.validation.paths
-    assert [path.transform for path in paths] == ["none", "sqrt", "log1p", "sqrt"]
-    assert [path.sampled for path in paths] == [True, True, True, False]
-    assert min(path.error for path in paths[:3]) == paths[1].error
-    assert found.validation.chosen == 3
-    assert found.path is paths[3]
-    assert found.radius == paths[3].radius
-    assert found.predictor.transform.name == "sqrt"
-    alone = fitted(DENSE, values=values, transform="sqrt", validation=folds, effort=SCOUT_500)
-    assert found.path.errors.tolist() == alone.path.errors.tolist()
-    checked(found, DENSE, values)
-
-
-def test_a_second_scale_is_walked_where_it_is_not_clearly_worse():
-    options = {"values": (4.0 * DENSE.values) ** 2, "transform": "auto"}
-    lenient, strict = (replace(SCOUT_500, runner_up_ratio=ratio) for ratio in (100.0, 1.0))
-    found = fitted(DENSE, effort=lenient, **options)
-    paths = found.validation.paths
-    assert [path.sampled for path in paths] == [True, True, True, False, False]
-    foremost = sorted(paths[:3], key=lambda path: path.error)[:2]
-    assert [path.transform for path in paths[3:]] == [path.transform for path in foremost]
-    assert found.path.error == min(path.error for path in paths[3:])
-    assert len(fitted(DENSE, effort=strict, **options).validation.paths) == 4
-
-
 def test_few_cells_are_held_out_more_than_once():
     found = fitted(NOISY, validation="auto")
     assert found.validation.folds == 4
     assert fitted(NOISY, validation=0.1).validation.folds == 1
-
-
-def test_a_single_scale_needs_no_sample():
-    found = fitted(effort=Effort(scouting_rows=50))
-    assert [path.sampled for path in found.validation.paths] == [False]
 
 
 # --- the tolerance
@@ -261,20 +178,6 @@ def test_the_remainder_of_noise_around_a_box_is_kriged_only_if_validation_says_s
     assert "none" in said
 
 
-def test_boxes_that_saw_a_sample_for_a_kriging_of_no_use_are_walked_again():
-    rng = np.random.default_rng(0)
-    values = np.zeros((8, 8, 8))
-    values[:4, :4, :4] = 1.0
-    coords = np.argwhere(rng.random(values.shape) < 0.5)
-    seen = np.abs(values[tuple(coords.T)] + 0.3 * rng.standard_normal(len(coords)))
-    data = intensor.Planted(shape=values.shape, coords=coords, values=seen, truth=CLEAN.truth)
-    found = fitted(data, remainder="auto", seed=1, n_radii=3, effort=Effort(boxed_rows=100))
-    plain = fitted(data, seed=1, n_radii=3)
-    assert found.path.remainder == "none"
-    assert found.path.radii.tolist() == plain.path.radii.tolist()
-    assert found.path.errors.tolist() == plain.path.errors.tolist()
-
-
 def test_entire_fibres_are_held_out_where_entire_fibres_are_missing(monkeypatch):
     seen = []
 
@@ -282,7 +185,7 @@ def test_entire_fibres_are_held_out_where_entire_fibres_are_missing(monkeypatch)
         seen.extend(spec.split for spec in specs)
         return open_folds(specs, **arguments)
 
-    monkeypatch.setattr(choose_module, "open_folds", spy)
+    monkeypatch.setattr(candidates_module, "open_folds", spy)
     rng = np.random.default_rng(0)
     known = np.broadcast_to(rng.random((8, 1, 8)) < 0.5, (8, 8, 8))
     coords = np.argwhere(known)
@@ -312,40 +215,6 @@ def test_the_error_of_the_mean_is_told_beside_that_of_the_fit(scoring, weights):
 def test_a_fit_of_clean_data_is_far_better_than_the_mean():
     found = fitted(CLEAN).validation
     assert found.path.error < 0.1 * found.error_of_mean
-
-
-def names_of(path):
-    return path.transform, path.baseline
-
-
-@pytest.mark.needs_jit
-@pytest.mark.parametrize("remainder", ["none", "auto"])
-def test_six_scales_share_the_time(remainder):
-    data, cells, truth = smooth((20, 20, 20))
-    options = {"transform": "auto", "baseline": "auto", "remainder": remainder}
-    fitted(NOISY, n_radii=1, **options)  # so that nothing is compiled below
-    found = fitted(data, time_limit=3.0, rtol=1e-9, **options)
-    paths = found.validation.paths
-    names = {(path.transform, path.baseline) for path in paths}
-    assert len(names) == 6
-    if len(paths) > 6:  # scouted first: the scale was chosen by what that said
-        assert [path.sampled for path in paths] == [True] * 6 + [False] * (len(paths) - 6)
-        foremost = sorted(paths[:6], key=lambda path: path.error)[: len(paths) - 6]
-        assert [names_of(path) for path in paths[6:]] == [names_of(path) for path in foremost]
-        assert found.validation.chosen >= 6
-    assert (found.path.remainder == "kriging") == (found.predictor.remainder is not None)
-    assert error_of(found, cells, truth) < 0.5 * truth.std()
-    checked(found, data)
-
-
-def test_scouting_that_came_to_its_end_is_taken_as_it_is():
-    found = fitted(n_radii=2, transform="auto", baseline="auto", time_limit=60.0)
-    alone = fitted(n_radii=2, transform="auto", baseline="auto")
-    paths = found.validation.paths
-    assert [path.sampled for path in paths] == [False] * 6
-    for path, other in zip(paths, alone.validation.paths, strict=True):
-        assert np.array_equal(path.errors, other.errors)
-    assert found.validation.chosen == alone.validation.chosen
 
 
 @pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")

@@ -10,7 +10,6 @@ import pytest
 import intensor
 import zoo
 from fitting_cases import (
-    EVERY_CELL,
     NOISY,
     WEIGHTS,
     checked,
@@ -25,7 +24,7 @@ from intensor.errors import RemainderWarning
 from intensor.fitting import combine as combine_module
 from intensor.fitting.combine import average_models, average_results
 from intensor.fitting.kriging import krige
-from intensor.fitting.options import DEFAULT_RTOL, check_options
+from intensor.fitting.options import check_options
 from intensor.fitting.preparation import prepare
 from intensor.model.model import build_model
 from intensor.runtime.budget import Budget
@@ -130,28 +129,6 @@ def test_one_is_its_own_average():
     assert average_results([result], observations()[0]) is result
 
 
-def test_the_solutions_have_seeds_of_their_own():
-    first, second = (fitted(radius=0.8, seed=seed) for seed in (3, 4))
-    mean = (
-        first.predict(EVERY_CELL, unseen="mean") + second.predict(EVERY_CELL, unseen="mean")
-    ) / 2
-    assert not np.array_equal(first.model.weights, second.model.weights)
-    tight = fitted(radius=0.8, seed=3, n_solutions=2, rtol=DEFAULT_RTOL)
-    np.testing.assert_allclose(tight.predict(EVERY_CELL, unseen="mean"), mean, atol=1e-12)
-
-
-def test_solutions_that_were_cut_short_do_not_spoil_an_average():
-    results = [fitted(radius=0.8).result]
-    bad = dataclasses.replace(
-        results[0], status=Status.TIME_LIMIT, objective=2.0 * results[0].objective
-    )
-    near = dataclasses.replace(bad, objective=1.05 * results[0].objective)
-    done = dataclasses.replace(bad, status=Status.STALLED)
-    kept = combine_module._worth_averaging([results[0], bad, near, done])
-    assert kept == [results[0], near, done]
-    assert combine_module._worth_averaging([bad]) == [bad]
-
-
 def test_averages_are_kriged_too():
     data, cells, truth = smooth()
     radius = 1.01 * data.values.max()
@@ -202,28 +179,6 @@ def test_the_same_seed_kriges_alike():
     )
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
-
-
-def test_a_kriged_fit_goes_on_from_the_model_of_the_path():
-    data, _, _ = smooth()
-    radius = 1.01 * data.values.max()
-    for remainder in ("none", "auto"):
-        looks = []
-        found = fitted(
-            data,
-            radius=radius,
-            remainder=remainder,
-            n_solutions=2,
-            callback=lambda now, looks=looks: looks.append(now),
-        )
-        assert found.path.remainder == ("none" if remainder == "none" else "kriging")
-        first, second = (
-            next(now.active for now in looks if now.stage == f"fit {number} of 2")
-            for number in (1, 2)
-        )
-        assert second <= 2  # from nothing, so that there is something to average
-        assert first <= 2 if remainder == "none" else first > 8
-        checked(found, data)
 
 
 def test_weights_count_in_the_remainder():

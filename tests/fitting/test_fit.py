@@ -402,7 +402,7 @@ def test_what_was_not_observed_is_averaged_over(far_data):
     unseen = int(np.setdiff1d(np.arange(100), customers)[0])
     cells = np.array([[unseen, 2, 3]])
     with pytest.raises(UnseenIndexError):
-        two.fit_.predict(cells)
+        two.fit_.predict(cells, unseen="error")
     expected = one.fit_.predict([[-1, 2, 3]], unseen="mean")
     assert np.allclose(two.fit_.predict(cells, unseen="mean"), expected, rtol=1e-12)
 

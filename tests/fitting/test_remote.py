@@ -48,13 +48,13 @@ def many():
         yield client
 
 
-def opened(client=None, **words):
-    options = check_options(**{"validation": 2, "threads": 1, **words})
+def opened(client=None, **given):
+    options = check_options(**{"validation": 2, "threads": 1, **given})
     return open_folds(specs_of(splits_of(DATA, options), options), client=client)
 
 
-def walked(client=None, *, budget=None, callback=go_on, **words):
-    with opened(client, **words) as folds:
+def walked(client=None, *, budget=None, callback=go_on, **given):
+    with opened(client, **given) as folds:
         return walk(folds, budget=budget or Budget(), callback=callback)
 
 
@@ -63,9 +63,9 @@ def check_same(there, here):
         np.testing.assert_array_equal(getattr(there, name), getattr(here, name))
 
 
-@pytest.mark.parametrize("words", [{}, {"remainder": "auto"}, {"baseline": "additive"}])
-def test_the_path_that_is_walked_here(client, words):
-    there, here = walked(client, **words), walked(**words)
+@pytest.mark.parametrize("given", [{}, {"remainder": "auto"}, {"baseline": "additive"}])
+def test_the_path_that_is_walked_here(client, given):
+    there, here = walked(client, **given), walked(**given)
     check_same(there.path, here.path)
     assert len(there.models) == len(here.models) == 2
     for ours, theirs in zip(there.models, here.models, strict=True):
@@ -184,18 +184,18 @@ def test_no_workers():
 
 
 def test_an_estimator_with_a_client(client):
-    words = {"baseline": "auto", "validation": 2, "n_radii": 2, "threads": 1}
-    there = TensorCompleter(client=client, **words).fit(DATA.coords, DATA.values)
-    here = TensorCompleter(**words).fit(DATA.coords, DATA.values)
+    given = {"baseline": "auto", "validation": 2, "n_radii": 2, "threads": 1}
+    there = TensorCompleter(client=client, **given).fit(DATA.coords, DATA.values)
+    here = TensorCompleter(**given).fit(DATA.coords, DATA.values)
     assert there.radius_ == here.radius_
     assert there.objective_ == pytest.approx(here.objective_, rel=1e-9)
     check_same(there.path_, here.path_)
 
 
 def test_the_last_fit_on_the_workers(client):
-    words = {"radius": 1.0, "max_iterations": 4, "threads": 1, "rtol": 1e-9}
+    given = {"radius": 1.0, "max_iterations": 4, "threads": 1, "rtol": 1e-9}
     here, there = (
-        fitted(DATA, client=one, effort=Effort(distributed_cells=1), **words)
+        fitted(DATA, client=one, effort=Effort(distributed_cells=1), **given)
         for one in (None, client)
     )
     assert there.objective == pytest.approx(here.objective, rel=1e-9)

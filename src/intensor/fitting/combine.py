@@ -14,47 +14,31 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from intensor.backends.select import Data
 from intensor.data.checks import warn_above_radius
 from intensor.data.labels import Labels
 from intensor.data.observations import Observations
 from intensor.errors import RemainderWarning
-from intensor.fitting.folds import staged
 from intensor.fitting.kriging import krige
 from intensor.fitting.options import Options, RemainderMethod, Scale
 from intensor.fitting.path import Walk
 from intensor.fitting.preparation import Prepared, prepare
 from intensor.fitting.record import Fit, Validation
 from intensor.fitting.session import Session
+from intensor.fitting.solves import CUT_SHORT, solve_seeds
 from intensor.model.model import Model, build_model, shrunk
 from intensor.model.remainder import Remainder
-from intensor.oracles.base import Oracle
 from intensor.runtime.budget import Budget
-from intensor.solver.loop import mean_squared_error, run
+from intensor.solver.loop import mean_squared_error
 from intensor.solver.result import Counters, Result, Seconds, Status
-from intensor.solver.settings import Settings
-from intensor.solver.snapshot import capture_result, restore_result
-from intensor.solver.variants import FAST
 
 __all__ = [
     "Choice",
     "average_models",
     "average_results",
     "combine",
-    "solve_seeds",
     "warn_no_kriging",
 ]
 
-MIN_RTOL = 1e-9
-"""Relative gap that is small enough even where held-out cells are predicted perfectly."""
-CUT_SHORT = (Status.TIME_LIMIT, Status.INTERRUPTED, Status.STOPPED, Status.ITERATION_LIMIT)
-"""Statuses of solves that a limit or a user stopped before they were done."""
-MAX_OBJECTIVE_RATIO = 1.1
-"""An unfinished solution is averaged with the best one when its objective is at most this many
-times as large."""
-SCRATCH_RATIO = 2.0
-"""Estimated time of a fit from scratch, as a multiple of the time that the walk took. With less
-time left, the fit starts from the model of the walk."""
 CLOSE_KRIGING_RATIO, ROUGH_KRIGING_RATIO = 6.0, 3.0
 """Seconds reserved for close and for rough kriging, per second that kriging took in validation."""
 MAX_CLOSE_KRIGING_SHARE, MAX_ROUGH_KRIGING_SHARE = 0.2, 0.7
@@ -118,112 +102,6 @@ def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
         n_solutions=len(results),
         validation=choice.validation,
     )
-
-
-def solve_seeds(
-    session: Session,
-    prepared: Prepared,
-    *,
-    radius: float,
-    tolerance: float | None,
-    walked: Walk | None,
-    budget: Budget,
-    name: str,
-    stage: str = "fit",
-    warm: bool = False,
-) -> list[Result]:
-    """Solve once per seed, each with an even share of the time that is left.
-
-    Parameters
-    ----------
-    tolerance
-        The gap to reach; None for the one of the options.
-    walked
-        The first solve may go on from its model: when asked to (``warm``), or when there is too
-        little time to begin from nothing.
-    name, stage
-        Name of these solves in the journal, and what is reported about them.
-    """
-    options, journal = session.options, session.journal
-    data = _place_cells(session, prepared.observations)
-    exact = _exact_oracle(options, prepared.observations)
-    settings = _settings(options, prepared, radius, tolerance)
-    results: list[Result] = []
-    for seed in range(options.n_solutions):
-        late = budget.spent or session.stopped
-        if results and late:
-            break
-        share = budget.remaining / (options.n_solutions - seed)
-        entry = f"{name}, {seed}"
-        saved = journal.recall(entry)
-        if saved is not None and "result" in saved:
-            results.append(restore_result(saved.branch("result"), data.shape))
-            continue
-        short = walked is not None and share < SCRATCH_RATIO * walked.seconds_per_fold
-        first = (warm or short) and seed == 0 and options.version.warm_start
-        start = walked.models[0] if walked and saved is None and (late or first) else None
-        before = saved.branch("run").finite("seconds") if saved is not None else 0.0
-        result = run(
-            data,
-            version=FAST if start is not None else options.version,
-            exact=exact,
-            start=start,
-            settings=replace(settings, seed=settings.seed + seed),
-            budget=Budget(share + before, within=budget, before=before),
-            callback=staged(session.report, _numbered(stage, seed, options.n_solutions)),
-            snapshots=journal.snapshots(entry),
-        )
-        if result.status is not Status.ITERATION_LIMIT:  # which another call may raise
-            journal.record({entry: {"result": capture_result(result)}})
-        results.append(result)
-    return _worth_averaging(results)
-
-
-def _place_cells(session: Session, observations: Observations) -> Data:
-    """Return the cells where they are summed over: here, or on the workers of a cluster."""
-    many = observations.n_cells >= session.effort.distributed_cells
-    counted = observations.shares is None
-    if session.client is None or not (many and counted and session.options.version.anywhere):
-        return observations
-    from intensor.backends.sharded.distributed import (  # noqa: PLC0415  (imports distributed)
-        spread_cells,
-    )
-
-    return spread_cells(session.client, observations, session.options.solver.device)
-
-
-def _exact_oracle(options: Options, observations: Observations) -> Oracle:
-    return options.exact.oracle(
-        observations,
-        patient=options.version.patient,
-        threads=options.solver.threads,
-        time_limit=options.solver.time_limit,
-        device=options.solver.device,
-    )
-
-
-def _settings(
-    options: Options, prepared: Prepared, radius: float, tolerance: float | None
-) -> Settings:
-    """Return the settings of a solve; a tolerance from validation replaces the relative one."""
-    settings = replace(options.solver, radius=radius, signed=prepared.signed)
-    if tolerance is None:
-        return settings
-    return replace(settings, rtol=MIN_RTOL, tol=max(settings.tol, tolerance))
-
-
-def _numbered(stage: str, number: int, count: int) -> str:
-    return stage if count == 1 else f"{stage} {number + 1} of {count}"
-
-
-def _worth_averaging(results: list[Result]) -> list[Result]:
-    """Return the results without those that a limit cut off far from the best."""
-    least = min(result.objective for result in results)
-    return [
-        result
-        for result in results
-        if result.status not in CUT_SHORT or result.objective <= MAX_OBJECTIVE_RATIO * least
-    ]
 
 
 def average_models(models: Sequence[Model]) -> Model:

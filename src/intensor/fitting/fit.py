@@ -54,9 +54,7 @@ def fit(
     Parameters
     ----------
     coords, values, shape, sample_weight
-        As in ``solve``.
-    options
-        See ``check_options``.
+        The same as in ``solve``.
     labels
         Names of modes and indices; numbers by default.
     callback
@@ -72,15 +70,10 @@ def fit(
     """
     journal = Journal(options.checkpoint)
     budget = Budget(options.solver.time_limit, before=journal.elapsed + spent)
-    samples = _check_samples(
-        coords, values, options, shape=shape if labels is None else labels.shape,
-        sample_weight=sample_weight,
-    )  # fmt: skip
+    lengths = shape if labels is None else labels.shape
+    samples = _check_samples(coords, values, options, shape=lengths, sample_weight=sample_weight)
     if samples.full is not None:  # a remainder could not be expanded to the full tensor
         options = replace(options, remainder=RemainderMethod.NONE)
-    if options.remainder is RemainderMethod.KRIGING:
-        _check_kriging(samples)
-    full_shape = samples.shape if samples.full is None else samples.full.shape
     with listen_for_interrupt(budget), contextlib.closing(journal):
         session = Session(
             samples,
@@ -92,7 +85,7 @@ def fit(
             effort=effort,
         )
         choice = choose(session)
-        found = combine(session, choice, labels or number_labels(full_shape))
+        found = combine(session, choice, labels or number_labels((samples.full or samples).shape))
     if samples.values.any():
         warn_if_empty(found.result)
     return found if samples.full is None else expand_fit(found, samples.full)
@@ -121,7 +114,10 @@ def _check_samples(
     samples = Samples(coords=cells, values=numbers, weights=weights, shape=lengths)
     if weights is not None and not weights.all():
         samples = samples.part(weights > 0.0)
-    return (samples.condensed() if condensing else samples).in_order()
+    samples = (samples.condensed() if condensing else samples).in_order()
+    if kriging:
+        _check_kriging(samples)
+    return samples
 
 
 def _require_memory(n: int, lengths: Shape, options: Options, *, condensing: bool) -> None:
