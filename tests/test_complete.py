@@ -97,7 +97,7 @@ def test_parts_are_put_together(array):
 
 
 def test_options_reach_the_fit(array):
-    words = []
+    stages = []
     _, fit = complete(
         array,
         radius="auto",
@@ -108,17 +108,17 @@ def test_options_reach_the_fit(array):
         rtol=1e-6,
         exact="off",
         random_state=np.random.RandomState(1),
-        callback=lambda progress: words.append(progress.stage),
+        callback=lambda progress: stages.append(progress.stage),
     )
     assert fit.predictor.transform.name == "sqrt"
     assert fit.predictor.baseline is not None
     assert fit.n_solutions == 2
     assert len(fit.path) <= 2
-    assert any(word.startswith("radius") for word in words)
-    assert "fit 2 of 2" in words
+    assert any(stage.startswith("radius") for stage in stages)
+    assert "fit 2 of 2" in stages
 
 
-def test_words_become_options():
+def test_strings_become_options():
     assert fit_options({}).solver == check_options().solver
     assert fit_options({"random_state": 5}).solver.seed == 5
     assert fit_options({"random_state": np.int64(5), "rtol": 0.5}).solver.rtol == 0.5
@@ -129,7 +129,7 @@ def test_words_become_options():
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "words"),
+    ("options", "error", "message"),
     [
         ({"cells": "some"}, errors.SettingError, "cells is 'some'"),
         ({"unseen": "zero"}, errors.SettingError, "unseen is 'zero'"),
@@ -139,8 +139,8 @@ def test_words_become_options():
         ({"value": "rating"}, errors.SettingError, "value is 'rating'"),
     ],
 )
-def test_bad_options(array, options, error, words):
-    with pytest.raises(error, match=words):
+def test_bad_options(array, options, error, message):
+    with pytest.raises(error, match=message):
         complete(array, **options)
 
 

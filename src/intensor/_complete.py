@@ -1,4 +1,4 @@
-"""The front door for data in containers: what is missing in comes back filled, with its fit."""
+"""``intensor.complete``: fills the missing cells of any container, and returns the fit with it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def complete(
     client: Any = declared.CLIENT.default,
     **options: Unpack[FitOptions],
 ) -> tuple[Any, Fit]:
-    """Fill in what is missing and return the same kind of container, with the fit.
+    """Fill in the missing cells and return the same kind of container, with the fit.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def complete(
     Returns
     -------
     completed
-        A new container of the same type. What was observed is as it was; a type that holds whole
-        numbers only becomes floating when predictions enter it.
+        A new container of the same type. Observed values stay as they were; a type that holds
+        integers only becomes floating when predictions enter it.
     fit
         Predicts any cell, with certificate and labels.
 

@@ -26,8 +26,8 @@ def test_columns_keep_their_order(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("w,value,b, a ,other\n1,3,x,1,p\n2,,y,1,q\n1,4,y,2,r\n")
     output = tmp_path / "full.csv"
-    words = ["--weight", "w", "--mode", "a", "--mode", "b", "--radius", "6", "-q"]
-    assert main(["complete", str(path), "-o", str(output), *words]) == 0
+    arguments = ["--weight", "w", "--mode", "a", "--mode", "b", "--radius", "6", "-q"]
+    assert main(["complete", str(path), "-o", str(output), *arguments]) == 0
     written = csv.read_csv(output)
     assert written.column_names == ["w", "value", "b", "a"]
     assert written["w"].to_pylist() == [1, 2, 1]
@@ -38,8 +38,8 @@ def test_every_combination(tmp_path, capsys):
     path = tmp_path / "data.csv"
     path.write_text("a,b,value\np,x,2\np,x,4\nq,y,1\n")
     output = tmp_path / "full.csv"
-    words = ["--radius", "6", "--mark", "--json", "-q"]
-    assert main(["complete", str(path), "-o", str(output), *words]) == 0
+    arguments = ["--radius", "6", "--mark", "--json", "-q"]
+    assert main(["complete", str(path), "-o", str(output), *arguments]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert figures["rows"] == 4
     assert figures["predicted"] == 2
@@ -59,8 +59,8 @@ def test_weighted_means(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("a,b,value,w\np,x,2,3\np,x,4,1\nq,y,1,1\n")
     output = tmp_path / "full.parquet"
-    words = ["--weight", "w", "--radius", "6", "-q", "--cells", "all"]
-    assert main(["complete", str(path), "-o", str(output), *words]) == 0
+    arguments = ["--weight", "w", "--radius", "6", "-q", "--cells", "all"]
+    assert main(["complete", str(path), "-o", str(output), *arguments]) == 0
     assert parquet.read_table(output)["value"].to_pylist()[0] == 2.5
 
 
@@ -87,7 +87,7 @@ def test_tensors_come_back_as_tensors(tmp_path):
 
 def test_too_many_combinations(tmp_path, refused):
     path = tmp_path / "data.csv"
-    rows = "".join(f"{place},{place},{place},1\n" for place in range(300))
+    rows = "".join(f"{number},{number},{number},1\n" for number in range(300))
     path.write_text("a,b,c,value\n" + rows)
     message = refused("complete", path, "-o", tmp_path / "full.csv")
     assert "27000000 cells" in message
@@ -104,14 +104,14 @@ def test_nothing_to_fill(tmp_path, refused):
 def test_labels_without_a_value(tmp_path, refused, cells, capsys):
     path, output = tmp_path / "data.csv", tmp_path / "full.csv"
     path.write_text("a,b,value\np,x,2\nq,y,1\nr,x,\n")
-    words = ["--radius", "6", "-q", "--cells", cells]
-    message = refused("complete", path, "-o", output, "--unseen", "error", *words)
+    arguments = ["--radius", "6", "-q", "--cells", cells]
+    message = refused("complete", path, "-o", output, "--unseen", "error", *arguments)
     assert "data.csv: no observation has the label 'r' in mode 'a'" in message
-    assert main(["complete", str(path), "-o", str(output), *words]) == 0
+    assert main(["complete", str(path), "-o", str(output), *arguments]) == 0
     said = capsys.readouterr().err
     assert said.startswith("warning: ")
     assert said.count("no observation has the label 'r' in mode 'a'") == 1
-    assert main(["complete", str(path), "-o", str(output), *words, "--unseen", "mean"]) == 0
+    assert main(["complete", str(path), "-o", str(output), *arguments, "--unseen", "mean"]) == 0
     assert capsys.readouterr().err == ""
     assert all(row["value"] is not None for row in csv.read_csv(output).to_pylist())
 

@@ -69,8 +69,8 @@ def test_unseen_labels(model, tmp_path, refused, capsys):
         "--unseen mean",
     ):
         assert word in message
-    words = ["--unseen", "mean", "-o", str(output)]
-    assert main(["predict", str(model), str(cells), *words]) == 0
+    arguments = ["--unseen", "mean", "-o", str(output)]
+    assert main(["predict", str(model), str(cells), *arguments]) == 0
     printed = capsys.readouterr()
     assert "1 of them" in printed.out
     assert printed.err == ""
@@ -90,8 +90,8 @@ def test_indices_beyond_the_model_keep_their_number(tmp_path):
     cells.write_text("1 1 0\n7 2 0\n")
     model = str(tmp_path / "model.npz")
     assert main(["fit", str(data), "--radius", "4", "-q", "-o", model]) == 0
-    words = ["--unseen", "mean", "-q", "-o", str(output)]
-    assert main(["predict", model, str(cells), *words]) == 0
+    arguments = ["--unseen", "mean", "-q", "-o", str(output)]
+    assert main(["predict", model, str(cells), *arguments]) == 0
     assert [line.split()[:2] for line in output.read_text().splitlines()] == [
         ["1", "1"],
         ["7", "2"],

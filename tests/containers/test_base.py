@@ -13,7 +13,7 @@ from intensor.containers.base import MAX_DENSE_CELLS, check_size, open_container
 
 
 @pytest.mark.parametrize(
-    ("data", "words"),
+    ("data", "message"),
     [
         ([[1.0, None]], "list of builtins .*numpy.array"),
         ({"value": [1]}, "dict of builtins .*pyarrow.table"),
@@ -24,8 +24,8 @@ from intensor.containers.base import MAX_DENSE_CELLS, check_size, open_container
         (pl.LazyFrame({"value": [1.0]}), r"LazyFrame of polars .*collect\(\)"),
     ],
 )
-def test_what_is_no_container(data, words):
-    with pytest.raises(errors.ValuesError, match=words):
+def test_what_is_no_container(data, message):
+    with pytest.raises(errors.ValuesError, match=message):
         open_container(data)
 
 

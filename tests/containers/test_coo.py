@@ -21,9 +21,9 @@ def coo(data, **options):
     return sparse.COO(coords.T, data.values[first], shape=data.shape, **options)
 
 
-def with_nan(array, places):
+def with_nan(array, rows):
     values = array.data.copy()
-    values[places] = np.nan
+    values[rows] = np.nan
     return sparse.COO(array.coords, values, shape=array.shape, fill_value=array.fill_value)
 
 

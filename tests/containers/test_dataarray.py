@@ -82,22 +82,22 @@ def test_sparse_inside(trips):
 
 
 def test_nothing_to_fill(trips):
-    whole = trips.fillna(2.0)
+    full = trips.fillna(2.0)
     with pytest.warns(errors.NothingToFillWarning):
-        completed, _ = complete(whole, **QUICK)
-    assert completed is whole
+        completed, _ = complete(full, **QUICK)
+    assert completed is full
 
 
 @pytest.mark.parametrize(
-    ("labels", "words"),
+    ("labels", "message"),
     [
         (["a", "b", "a"], "dimension 'city' has the label 'a' more than once"),
         ([1.0, np.nan, 2.0], "dimension 'city': row 1 has no label"),
         (["a", None, "b"], "dimension 'city': row 1 has no label"),
     ],
 )
-def test_bad_labels(trips, labels, words):
-    with pytest.raises(errors.LabelError, match=words):
+def test_bad_labels(trips, labels, message):
+    with pytest.raises(errors.LabelError, match=message):
         complete(trips.assign_coords(city=labels), **QUICK)
 
 

@@ -133,7 +133,7 @@ def test_one_mode():
 
 
 @pytest.mark.parametrize(
-    ("array", "error", "words"),
+    ("array", "error", "message"),
     [
         (np.array(1.0), errors.ShapeError, "single number"),
         (np.empty((0, 3)), errors.EmptyDataError, r"shape \(0, 3\)"),
@@ -147,8 +147,8 @@ def test_one_mode():
         (np.array(["2020"], dtype="M8[Y]"), errors.ValuesError, "dtype datetime64"),
     ],
 )
-def test_bad_arrays(array, error, words):
-    with pytest.raises(error, match=words):
+def test_bad_arrays(array, error, message):
+    with pytest.raises(error, match=message):
         complete(array, **QUICK)
 
 

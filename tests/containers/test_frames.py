@@ -296,7 +296,7 @@ def test_labels_without_observation(make):
 
 
 @pytest.mark.parametrize(
-    ("columns", "options", "error", "words"),
+    ("columns", "options", "error", "message"),
     [
         ({"valeu": [1.0], "a": [1]}, {}, errors.LabelError, r"value='valeu'\? .* 'valeu', 'a'"),
         ({"a": [1], "b": [1.0]}, {}, errors.LabelError, "no column 'value'"),
@@ -330,8 +330,8 @@ def test_labels_without_observation(make):
         ({"a": [[1], [2]], "value": [1.0, 2.0]}, {}, errors.LabelError, "column 'a'"),
     ],
 )
-def test_bad_tables(make, columns, options, error, words):
-    with pytest.raises(error, match=words):
+def test_bad_tables(make, columns, options, error, message):
+    with pytest.raises(error, match=message):
         complete(make(columns), **options, **QUICK)
 
 
@@ -438,11 +438,13 @@ def test_any_table_is_taken_apart_and_put_together(rows, package):
     filled = container.fill(np.full(container.n_missing, 7.0))
     assert column(filled, "value") == [7.0 if value is None else value for value in values]
     every = open_container(table, every=True)
-    whole = every.fill(np.full(every.n_missing, np.pi))
+    every_cell = every.fill(np.full(every.n_missing, np.pi))
     cells = {}
     for t, n, value in there:
         cells.setdefault((t, n), []).append(value)
-    assert len(column(whole, "t")) == len(set(text)) * len(set(number))
-    for t, n, value in zip(*(column(whole, name) for name in ("t", "n", "value")), strict=True):
+    assert len(column(every_cell, "t")) == len(set(text)) * len(set(number))
+    for t, n, value in zip(
+        *(column(every_cell, name) for name in ("t", "n", "value")), strict=True
+    ):
         expected = np.mean(cells[t, n]) if (t, n) in cells else np.pi
         assert value == pytest.approx(expected)

@@ -15,7 +15,7 @@ N = 6
 
 def _pick(entries, kind=None):
     def make(rng):
-        chosen = [entries[place] for place in rng.integers(len(entries), size=N)]
+        chosen = [entries[index] for index in rng.integers(len(entries), size=N)]
         return pa.array(chosen, kind)
 
     return make
@@ -88,7 +88,7 @@ COLUMNS = {
         [pa.array(range(N)), pa.array(["a"] * N)],
     ),
     "run ends": lambda rng: pa.RunEndEncodedArray.from_arrays([2, N], ["a", "b"]),
-    "uuid": lambda rng: pa.array([bytes([place] * 16) for place in range(N)], pa.uuid()),
+    "uuid": lambda rng: pa.array([bytes([number] * 16) for number in range(N)], pa.uuid()),
     "json": lambda rng: pa.ExtensionArray.from_storage(pa.json_(), pa.array(['{"a": 1}'] * N)),
 }
 
@@ -120,7 +120,7 @@ PANDAS = {
     "period": lambda rng: pd.period_range("2024-01", periods=N, freq="M"),
     "sparse": lambda rng: pd.arrays.SparseArray(rng.integers(2, size=N)),
     "Int64": lambda rng: pd.array([1, 2, None, 3, 4, 5], dtype="Int64"),
-    "Int64 whole": lambda rng: pd.array(rng.integers(3, size=N), dtype="Int64"),
+    "Int64 full": lambda rng: pd.array(rng.integers(3, size=N), dtype="Int64"),
     "boolean": lambda rng: pd.array([True, False] * 3, dtype="boolean"),
     "string": lambda rng: pd.array(rng.choice(["x", "y"], N), dtype="string"),
     "zoned": lambda rng: pd.date_range("2024-03-31", periods=N, freq="h", tz=BERLIN),

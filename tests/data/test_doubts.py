@@ -118,8 +118,8 @@ def test_complete_warns_and_names_the_fix(ratings, make):
     said = [warning for warning in caught if warning.category is errors.ModeWarning]
     assert len(said) == 1
     assert said[0].filename == __file__
-    for words in ("'Unnamed: 0'", "row numbers", "all of the rows", "modes=['user', 'item']"):
-        assert words in str(said[0].message)
+    for text in ("'Unnamed: 0'", "row numbers", "all of the rows", "modes=['user', 'item']"):
+        assert text in str(said[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error", errors.ModeWarning)
         warnings.simplefilter("ignore", errors.NothingToFillWarning)
@@ -146,8 +146,8 @@ def test_commands_say_it_on_stderr(ratings, tmp_path, capsys, suffix):
         junk.to_csv(path)  # pandas writes its index under no name
     else:
         junk.reset_index().to_parquet(path)
-    words = ["--value", "rating", "--radius", "6", "--max-iterations", "20", "-q", "-o", model]
-    assert main(["fit", str(path), *words]) == 0
+    arguments = ["--value", "rating", "--radius", "6", "--max-iterations", "20", "-q", "-o", model]
+    assert main(["fit", str(path), *arguments]) == 0
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 1
     assert said[0].startswith("warning: all columns but")
@@ -155,7 +155,7 @@ def test_commands_say_it_on_stderr(ratings, tmp_path, capsys, suffix):
     assert ("column ''" if suffix == ".csv" else "column 'index'") in said[0]
     assert intensor.load(model).shape == (300, 40, 30)
     named = ["--mode", "user", "--mode", "film name"]
-    assert main(["fit", str(path), *named, *words]) == 0
+    assert main(["fit", str(path), *named, *arguments]) == 0
     assert capsys.readouterr().err == ""
 
 

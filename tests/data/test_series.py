@@ -38,30 +38,30 @@ pytestmark = [
 
 
 def table_of(column, role):
-    """Return the columns of a table in which one has a role, and the words for it."""
+    """Return the columns of a table in which one has a role, and the options for it."""
     columns = {"m": OTHER, "value": VALUES}
     if role == "value":
         return {**columns, "value": column}, {"modes": ["m"]}
-    words = {
+    options = {
         "mode": {"modes": ["m", "x"]},
         "weight": {"modes": ["m"], "weight": "x"},
         "extra": {"modes": ["m"]},
     }
-    return {**columns, "x": column}, words[role]
+    return {**columns, "x": column}, options[role]
 
 
-def check_table(table, words):
+def check_table(table, options):
     """Check that a table is taken apart and put together, and that its own labels are found."""
     for every in (False, True):
-        container = open_container(table, **words, every=every)
+        container = open_container(table, **options, every=every)
         assert container.fill(np.ones(container.n_missing)) is not None
     found = look_up_cells(table, container.table.labels)
     np.testing.assert_array_equal(found.coords, container.table.coords())
 
 
-def check_fit(table, words, folder):
+def check_fit(table, options, folder):
     """Check that a fit knows its own labels, also when it was saved."""
-    _, fit = complete(table, **words, **FIT)
+    _, fit = complete(table, **options, **FIT)
     predicted = fit.predict(table, unseen="mean")
     assert np.isfinite(predicted).all()
     fit.save(folder / "model.npz")
@@ -73,9 +73,9 @@ def check_columns(kind, role, check):
     columns, frame = KINDS[kind]
     refused, worked = [], []
     for name, column in columns(np.random.default_rng(5)):
-        content, words = table_of(column, role)
+        content, options = table_of(column, role)
         try:
-            check(frame(content), words)
+            check(frame(content), options)
             worked.append(name)
         except IntensorError as problem:
             assert "\n" not in str(problem).strip()  # noqa: PT017
@@ -94,7 +94,7 @@ def test_tables_in_memory(kind, role):
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_fits_of_tables_in_memory(kind, role, tmp_path):
-    check_columns(kind, role, lambda table, words: check_fit(table, words, tmp_path))
+    check_columns(kind, role, lambda table, options: check_fit(table, options, tmp_path))
 
 
 @pytest.mark.parametrize("role", ["mode", "value", "weight"])
@@ -102,7 +102,7 @@ def test_files(role, tmp_path):
     path, text = tmp_path / "table.parquet", tmp_path / "table.csv"
     worked = 0
     for _, column in arrow_columns(np.random.default_rng(6)):
-        content, words = table_of(column, role)
+        content, options = table_of(column, role)
         table = pa.table(content)
         for file, write in ((path, parquet.write_table), (text, csv.write_csv)):
             file.unlink(missing_ok=True)
@@ -111,9 +111,9 @@ def test_files(role, tmp_path):
             except pa.ArrowException:  # what cannot be written cannot be read
                 continue
             try:
-                found = read_table(file, **words)
-                read_table(file, **words, like=found.labels)
-                read_cells(file, modes=words["modes"], like=found.labels)
+                found = read_table(file, **options)
+                read_table(file, **options, like=found.labels)
+                read_cells(file, modes=options["modes"], like=found.labels)
                 worked += 1
             except IntensorError as problem:
                 assert str(problem).startswith(str(file))  # noqa: PT017

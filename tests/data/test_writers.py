@@ -40,7 +40,7 @@ values = st.one_of(
 weights = st.one_of(st.floats(0.0, 1e6), st.just(1.0))
 LABELS = {
     "text": texts,
-    "whole": st.integers(-(2**63), 2**63 - 1),
+    "integer": st.integers(-(2**63), 2**63 - 1),
     "number": st.floats(-1e15, 1e15),
     "truth": st.booleans(),
     "day": st.dates(datetime.date(1700, 1, 1), datetime.date(2200, 1, 1)),
@@ -105,7 +105,7 @@ def exact(column):
 
 
 def by_value(column):
-    """Return numbers as numbers: text has no whole floating-point numbers, 1.0 is written as 1."""
+    """Return numbers as numbers: in text files, 1.0 is written as 1."""
     return [float(label) if isinstance(label, (int, float)) else label for label in column.tolist()]
 
 

@@ -48,7 +48,7 @@ def build(*, signed=False, transform="none", baseline=False, weights=None, remai
 
 
 def dense(predictor):
-    """Return the whole fitted tensor, baseline, remainder and all."""
+    """Return the full fitted tensor, baseline, remainder and all."""
     tensor = predictor.model.to_dense()
     if predictor.baseline is not None:
         parts = np.split(predictor.baseline.effects, np.cumsum(SHAPE)[:-1])
@@ -72,8 +72,8 @@ def brute_mean(predictor, cell):
             choices.append([(i, counts[i] / counts.sum()) for i in seen])
     total = 0.0
     for combination in itertools.product(*choices):
-        place = tuple(index for index, _ in combination)
-        total += np.prod([share for _, share in combination]) * tensor[place]
+        cell_indices = tuple(index for index, _ in combination)
+        total += np.prod([share for _, share in combination]) * tensor[cell_indices]
     return total
 
 

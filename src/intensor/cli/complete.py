@@ -1,4 +1,4 @@
-"""``intensor complete``: a file with holes in, the same file without them out."""
+"""``intensor complete``: fits a model to a file and fills in its missing values."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from intensor.options import declared
 
 if TYPE_CHECKING:
     from intensor.data.table import Table
+    from intensor.fitting.record import Fit
 
 __all__ = ["complete"]
 
@@ -70,21 +71,11 @@ def complete(
     with the best model so far.
     """
     start = time.perf_counter()
-    if output == STDOUT and common.json:
-        raise SettingError("--json needs a file for the table; give one with -o")
-    if output == STDOUT:
-        check_stdout()
-    else:
-        check_output(output, suffixes=TABLE_SUFFIXES, inputs=[data])
-        if mark and table_kind(output) in TENSOR_KINDS:
-            raise FileFormatError(f"{output}: has no room for marks; write .csv, .tsv or .parquet")
+    _check_output(output, data, mark=mark, json=common.json)
 
     from intensor.fitting.options import check_options  # noqa: PLC0415
 
-    checked = check_options(**options)
-    check_checkpoint(checked.checkpoint, others=[data, output])
-
-    import numpy as np  # noqa: PLC0415
+    check_checkpoint(check_options(**options).checkpoint, others=[data, output])
 
     from intensor._complete import complete as complete_table  # noqa: PLC0415
     from intensor.cli.fit import (  # noqa: PLC0415
@@ -93,9 +84,7 @@ def complete(
         warn_if_empty,
         watched,
     )
-    from intensor.cli.info import describe  # noqa: PLC0415
-    from intensor.cli.tables import check_writable, write_cells  # noqa: PLC0415
-    from intensor.report.summary import errors_of, summarise  # noqa: PLC0415
+    from intensor.cli.tables import check_writable  # noqa: PLC0415
 
     table = read_data(data, columns, modes)
     check_writable(output, table.labels)
@@ -110,39 +99,72 @@ def complete(
             **options,
         )
     warn_if_empty(fitted)
-    predicted = int(filled.predicted.sum())
+    _write(output, filled, mark=mark)
+    _show(fitted, table, filled, output=output, common=common, start=start)
+    if ended_early(fitted):
+        say("warning", "interrupted; what was missing was filled by the best model so far")
+        return INTERRUPTED
+    return OK
+
+
+def _check_output(output: Path, data: Path, *, mark: bool, json: bool) -> None:
+    """Raise if the output cannot be written, before the data is read."""
+    if output == STDOUT:
+        if json:
+            raise SettingError("--json needs a file for the table; give one with -o")
+        check_stdout()
+        return
+    check_output(output, suffixes=TABLE_SUFFIXES, inputs=[data])
+    if mark and table_kind(output) in TENSOR_KINDS:
+        raise FileFormatError(f"{output}: cannot hold marks; write .csv, .tsv or .parquet")
+
+
+def _write(output: Path, filled: Table, *, mark: bool) -> None:
+    """Write a filled table, with a column that tells observed from predicted values if asked."""
+    import numpy as np  # noqa: PLC0415
+
+    from intensor.cli.tables import write_cells  # noqa: PLC0415
+
     named = filled.columns()
     if mark:
+        assert filled.predicted is not None  # completed tables know it
         named[MARK] = np.where(filled.predicted, "predicted", "observed").astype(object)
-    write_cells(output, named, coords=filled.coords(), values=filled.values, shape=table.shape)
-    interrupted = ended_early(fitted)
+    write_cells(output, named, coords=filled.coords(), values=filled.values, shape=filled.shape)
+
+
+def _show(
+    fitted: Fit, table: Table, filled: Table, *, output: Path, common: Common, start: float
+) -> None:
+    """Print the figures of the fit, for people or as JSON."""
+    from intensor.cli.fit import ended_early  # noqa: PLC0415
+    from intensor.cli.info import describe  # noqa: PLC0415
+    from intensor.report.summary import errors_of, summarise  # noqa: PLC0415
+
+    if not common.json and (output == STDOUT or common.quiet):
+        return
+    errors = errors_of(fitted, *table.observed())
+    n_predicted = 0 if filled.predicted is None else int(filled.predicted.sum())
     seconds = time.perf_counter() - start
     if common.json:
         write_json(
             {
                 "command": "complete",
                 **summarise(fitted).as_dict(),
-                **errors_of(fitted, *table.observed()),
+                **errors,
                 "seconds": {"total": seconds},
-                "interrupted": interrupted,
+                "interrupted": ended_early(fitted),
                 "rows": len(filled),
-                "predicted": predicted,
+                "predicted": n_predicted,
                 "output": str(output),
             }
         )
-    elif output != STDOUT and not common.quiet:
-        write(describe(fitted, errors_of(fitted, *table.observed())))
-        write(
-            f"\n{predicted} of {len(filled)} values predicted; {output} written, {seconds:.1f} s\n"
-        )
-    if interrupted:
-        say("warning", "interrupted; what was missing was filled by the best model so far")
-        return INTERRUPTED
-    return OK
+        return
+    write(describe(fitted, errors))
+    write(f"\n{n_predicted} of {len(filled)} values predicted; {output} written, {seconds:.1f} s\n")
 
 
 def _choose_cells(table: Table, cells: Cells, path: Path) -> str:
-    """Return "missing" or "all": with auto, the rows without a value if there are any."""
+    """Return "missing" or "all"; auto is "missing" if some row has no value, else "all"."""
     n_missing = len(table.missing())
     if cells is Cells.missing and not n_missing:
         raise FileFormatError(

@@ -53,6 +53,7 @@ def predict(
         read_model_cells,
         write_cells,
     )
+    from intensor.data.lookup import look_up_cells  # noqa: PLC0415
     from intensor.fitting.model_file import load  # noqa: PLC0415
     from intensor.model.predictor import known_cells  # noqa: PLC0415
 
@@ -60,14 +61,16 @@ def predict(
     check_writable(output, fit.labels)
     table = read_model_cells(fit, cells, kind=format, one_based=one_based)
     predicted = fit.predict(table, unseen=unseen)
+    found = look_up_cells(table, fit.labels)
+    assert found is not None  # it is a table
+    known = known_cells(found.coords, fit.predictor.counts, fit.shape)
+    n_unseen = int((known < 0).any(axis=1).sum())
     columns = [table.mode_labels(mode) for mode in range(len(fit.shape))]
-    coords = fit.labels.encode(columns)
-    strange = (known_cells(coords, fit.predictor.counts, fit.shape) < 0).any(axis=1).sum()
     named = dict(zip(fit.labels.modes, columns, strict=True))
     write_cells(
         output,
         {**named, fit.labels.value: predicted},
-        coords=np.stack(columns, axis=1) if fit.labels.plain else coords,
+        coords=np.stack(columns, axis=1) if fit.labels.plain else known,
         values=predicted,
         shape=fit.shape,
     )
@@ -76,12 +79,12 @@ def predict(
             {
                 "command": "predict",
                 "n": len(predicted),
-                "unseen": int(strange),
+                "unseen": n_unseen,
                 "seconds": {"total": time.perf_counter() - start},
                 "output": str(output),
             }
         )
     elif output != STDOUT and not common.quiet:
-        odd = f", {strange} of them of labels without observations" if strange else ""
-        write(f"{len(predicted)} cells predicted{odd}; {output} written\n")
+        unseen_part = f", {n_unseen} of them of labels without observations" if n_unseen else ""
+        write(f"{len(predicted)} cells predicted{unseen_part}; {output} written\n")
     return OK

@@ -1,4 +1,4 @@
-"""``intensor verify``: a model's claims, recomputed from the data it was fitted to."""
+"""``intensor verify``: recomputes the claims of a model from the data it was fitted to."""
 
 from __future__ import annotations
 

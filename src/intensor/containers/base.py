@@ -52,7 +52,7 @@ class Container(Protocol):
 
 
 class InnerContainer:
-    """A container whose cells another one knows; it only turns the result back.
+    """A container that leaves its cells to another one, and only converts the result.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ def open_container(
     weight: str | None = None,
     every: bool = False,
 ) -> Container:
-    """Return the container that the data is.
+    """Return the container for some data.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def open_container(
 
 
 def _open_without_columns(data: Any, *, every: bool) -> Container | None:
-    """Return the container of an array or of a table from a file, None for all else."""
+    """Return the container of an array or of a table from a file, or None for anything else."""
     if isinstance(data, Table):
         from intensor.containers.tabular import TableContainer  # noqa: PLC0415
 

@@ -144,7 +144,7 @@ class FrameContainer(InnerContainer):
         return self._with_values(table, np.arange(len(filled)), filled.values).to_native()
 
     def _check_repeatable(self) -> None:
-        """Raise when the rows of a column cannot be repeated: Arrow cannot do so for all types."""
+        """Raise when the rows of a column cannot be repeated, as Arrow cannot for some types."""
         import pyarrow as pa  # noqa: PLC0415
 
         for name in (*self._choice.modes, self._choice.value):

@@ -24,7 +24,10 @@ WEIGHTS = "weights"
 
 
 def open_any_table(data: Any) -> AnyTable | None:
-    """Return a table, None for an array or nested sequences, or raise for what is in between."""
+    """Return a table behind the protocol, or None for an array or nested sequences.
+
+    Raises a ``LabelError`` for anything whose named rows or columns cannot be read.
+    """
     if isinstance(data, Table):
         return _FromFile(data)
     if isinstance(data, np.ndarray):
@@ -49,7 +52,7 @@ def open_any_table(data: Any) -> AnyTable | None:
 
 
 def _refuse_other_tables(kind: type) -> None:
-    """Raise for a class of tables that cannot be read: the names of columns would be lost."""
+    """Raise for a table that cannot be read, since the names of its columns would be lost."""
     if any(hasattr(kind, name) for name in ("columns", "column_names", "data_vars")):
         raise LabelError(
             f"cells are a {kind.__qualname__} of {kind.__module__.split('.')[0]}, a table that "
@@ -59,7 +62,7 @@ def _refuse_other_tables(kind: type) -> None:
 
 
 class AnyTable(Protocol):
-    """A table of any kind: columns by name.
+    """A table of any kind, with columns by name.
 
     Attributes
     ----------
@@ -86,11 +89,11 @@ class AnyTable(Protocol):
         """Return a column of numbers, NaN where there is none."""
 
     def where(self, row: int) -> str:
-        """Return the words that name a row."""
+        """Return how messages name a row."""
 
 
 class _InMemory:
-    """The common part of tables in memory: rows count from 0."""
+    """The common part of tables in memory; messages count rows from 0."""
 
     value: str | None = None
     weight: str | None = None
@@ -151,7 +154,7 @@ class _Columns(_InMemory):
 
 
 class _FromFile:
-    """A table that was read from a file: rows count from 1, after the name of the file."""
+    """A table that was read from a file; messages name the file and count rows from 1."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -178,13 +181,13 @@ class _FromFile:
 
 
 def _refuse_named_rows(data: Sequence[Any]) -> None:
-    """Raise for a list of rows or columns that have names: those would be lost."""
+    """Raise for a list of rows or columns with names, since the names would be lost."""
     first = data[0] if len(data) else None
     named = isinstance(first, Mapping) or hasattr(first, "_fields")
     if named or type(first).__name__ in ("Series", "ChunkedArray", "Row"):
         raise LabelError(
-            f"cells are a list of {type(first).__name__} objects, of which it is not certain "
-            "whether they hold labels or positions; make a table of them (e.g. pandas.DataFrame) "
+            f"cells are a list of {type(first).__name__} objects, which may hold labels or "
+            "positions; make a table of them (e.g. pandas.DataFrame) "
             f"for labels, or {POSITIONS}"
         )
 

@@ -36,7 +36,7 @@ LIKELY_UNIX_SECONDS = (946_684_800, 2_524_608_000)
 
 
 def doubtful_modes(columns: Sequence[AnyArray], labels: Labels) -> dict[str, str]:
-    """Return the modes that are doubtful, with the reason, by name.
+    """Return the doubtful modes, each with the reason.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def warn_of_doubts(
     *,
     stacklevel: int,
 ) -> None:
-    """Warn of modes that nobody named and that can hardly be meant.
+    """Warn of doubtful modes that nobody named.
 
     Parameters
     ----------
@@ -113,14 +113,14 @@ def _alone(codes: AnyArray) -> float:
 
 
 def _row_numbers(name: str, known: AnyArray) -> bool:
-    """Say whether labels are consecutive numbers under a name that is usual for row numbers."""
+    """Say whether labels are consecutive numbers under a usual name for row numbers."""
     if name.strip() not in ROW_NUMBER_NAMES or known.dtype.kind not in "iu" or known.size < 3:
         return False
     return int(known.max()) - int(known.min()) == known.size - 1
 
 
 def _measured(known: AnyArray) -> bool:
-    """Say whether labels are times of a day or numbers with fractions, which are measured."""
+    """Say whether labels look measured: times of day, or numbers with fractions."""
     if known.dtype.kind == "f":
         return bool((known != np.rint(known)).any())
     if known.dtype.kind == "M":
@@ -136,7 +136,7 @@ def _measured(known: AnyArray) -> bool:
 
 
 def _twin(name: str, codes: AnyArray, columns: Sequence[AnyArray], labels: Labels) -> str | None:
-    """Return another mode that is one to one with this one, if there is any before it."""
+    """Return an earlier mode whose labels match those of this one to one, or None."""
     length = labels.indices[labels.modes.index(name)].size
     for other, theirs, known in zip(labels.modes, columns, labels.indices, strict=True):
         if other == name:

@@ -57,7 +57,7 @@ class Labels:
 
     @property
     def plain(self) -> bool:
-        """Whether every index is called by its own number."""
+        """Whether the label of every index is its number."""
         return all(
             column.dtype.kind in "iu" and np.array_equal(column, np.arange(column.size))
             for column in self.indices
@@ -108,7 +108,7 @@ class Encoded(NamedTuple):
 
 
 def number_labels(shape: Iterable[int], *, value: str = "value") -> Labels:
-    """Return labels that call every index by its number."""
+    """Return labels that name every index by its number."""
     lengths = tuple(shape)
     return Labels(
         modes=tuple(f"mode_{mode}" for mode in range(len(lengths))),
@@ -147,7 +147,7 @@ def factorise(column: ArrayLike) -> Encoded:
 
 
 def as_labels(column: ArrayLike) -> AnyArray:
-    """Return a column of labels as an array of numbers, dates or objects, none of them missing."""
+    """Return a column of labels as an array of numbers, dates or objects; none may be missing."""
     array = np.asarray(column)
     if array.ndim != 1:
         raise LabelError(f"a column of labels has shape {array.shape}; expected one dimension")
@@ -167,7 +167,7 @@ def _is_missing(label: Any) -> bool:
     """Say whether a label is None, NaN, NaT or the NA of pandas."""
     try:
         return label is None or bool(label != label)  # noqa: PLR0124  (NaN and NaT)
-    except TypeError:  # the NA of pandas will not say
+    except TypeError:  # comparing the NA of pandas raises
         return True
 
 
@@ -195,10 +195,10 @@ def look_up(known: AnyArray, column: AnyArray) -> IndexArray:
 
 
 def check_same_kind(known: AnyArray, column: AnyArray, codes: IndexArray, *, name: str) -> None:
-    """Raise when no label of a column is known because it holds text for numbers, or vice versa.
+    """Raise when no label of a column is known because it holds text instead of numbers, say.
 
-    Such a column is a mistake rather than a list of new labels, so that it is refused even where
-    new labels are allowed.
+    Such a column is a mistake, not a list of new labels, so it is refused even where new labels
+    are allowed.
     """
     ours, theirs = _kind(known), _kind(column)
     if not codes.size or (codes >= 0).any() or ours == theirs or None in (ours, theirs):

@@ -45,14 +45,14 @@ class LabelledCells:
     table: AnyTable
 
     def describe(self, row: int, mode: int) -> str:
-        """Return the words that name a label: "row 3 has the label 'x' in column 'a'"."""
+        """Return a clause such as "row 3 has the label 'x' in column 'a'"."""
         codes, labels = self.encoded[mode]
         (label,) = labels[codes[row : row + 1]].tolist()
         return f"{self.table.where(row)} has the label {label!r} in column {self.columns[mode]!r}"
 
 
 def look_up_cells(data: Any, labels: Labels) -> LabelledCells | None:
-    """Return the cells of a table by the labels of a fit, or None for what is no table.
+    """Return the cells of a table by the labels of a fit, or None if the data is no table.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def _observed_positions(
 
 
 def refuse_tables(data: Any) -> None:
-    """Raise for a table where only positions make sense: labels must not be taken for them."""
+    """Raise for a table where positions are needed, so that no label is taken for a position."""
     if open_any_table(data) is not None:
         raise CoordinateError(
             f"the cells are a {type(data).__name__}, a table with named columns, but a model alone "

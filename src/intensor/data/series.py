@@ -25,7 +25,7 @@ __all__ = ["encode_series", "open_frame", "read_numbers"]
 
 
 def open_frame(data: Any) -> nw.DataFrame[Any] | None:
-    """Return a table of pandas, polars or pyarrow for narwhals, or None for all else."""
+    """Return the narwhals view of a pandas, polars or pyarrow table, or None for anything else."""
     try:
         frame = nw.from_native(data, eager_only=True, pass_through=True)
     except nw.exceptions.DuplicateError:
@@ -57,7 +57,7 @@ def encode_series(series: nw.Series[Any]) -> Encoded:
 
 
 def _as_arrow(series: nw.Series[Any]) -> Any:
-    """Return a column as one Arrow array of plain values, or None if Arrow has none for it.
+    """Return a column as one Arrow array of plain values, or None if Arrow cannot hold it.
 
     Arrow turns what any package calls a string or a date into the same thing. Columns of Python
     objects of several kinds stay what they are.

@@ -37,12 +37,12 @@ class UnseenCells:
         self._first: tuple[int, int] | None = None
 
     def add(self, cells: IndexArray) -> AnyArray:
-        """Count some more cells, with -1 for an index without observations; return which have one.
+        """Count more cells, and return which of them have an index without observations.
 
         Parameters
         ----------
         cells
-            (n, p) indices, as from ``known_cells``.
+            (n, p) indices from ``known_cells``: -1 stands for an index without observations.
         """
         unseen: AnyArray = np.any(cells < 0, axis=1)
         if self._first is None and unseen.any():
@@ -55,12 +55,12 @@ class UnseenCells:
     def report(
         self, unseen: Unseen, describe: Callable[[int, int], str], *, stacklevel: int = 3
     ) -> None:
-        """Raise, warn or do nothing about such cells, if there are any.
+        """Raise or warn if there are such cells, as the option says.
 
         Parameters
         ----------
         describe
-            From the position of a cell and a mode to the words that name its index.
+            Function of the position of a cell and a mode that returns a clause about its index.
         """
         if self._first is None or unseen is Unseen.MEAN:
             return
@@ -95,7 +95,7 @@ def known_cells(cells: IndexArray, counts: FloatArray, shape: Shape) -> IndexArr
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Predictor:
-    """A model with the steps around it.
+    """A model with the steps that turn it into predictions.
 
     Attributes
     ----------

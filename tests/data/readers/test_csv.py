@@ -77,8 +77,8 @@ def test_missing_values(put, empty):
     ],
 )
 def test_kinds_of_labels(put, labels, dtype, sorted_labels):
-    words = labels.split(",")
-    text = "a,value\n" + "".join(f"{word},1\n" for word in words)
+    texts = labels.split(",")
+    text = "a,value\n" + "".join(f"{one},1\n" for one in texts)
     table = read_table(put(text.encode()))
     known = table.labels.indices[0]
     assert known.dtype == np.dtype(dtype)
@@ -94,11 +94,11 @@ def read_in_blocks(path):
 
 
 def test_labels_that_change_their_kind_far_down(put):
-    words = [str(number % 50) for number in range(2000)]
+    texts = [str(number % 50) for number in range(2000)]
     for late in ("x", "1.5", "99999999999999999999"):
-        text = "a,b,value\n" + "".join(f"{w},0,1\n" for w in [*words, late])
+        text = "a,b,value\n" + "".join(f"{one},0,1\n" for one in [*texts, late])
         table = read_in_blocks(put(text.encode()))
-        assert columns(table)[0] == [*words, late]
+        assert columns(table)[0] == [*texts, late]
         assert table.labels.indices[1].tolist() == [0]
 
 
@@ -111,18 +111,18 @@ def test_many_batches_give_what_one_gives(put):
         for number in range(5000)
     ]
     name = put(("a,b,c,d,value\n" + "\n".join(rows)).encode())
-    whole = read_table(name)
+    at_once = read_table(name)
     pieces = read_in_blocks(name)
-    assert [labels.size for labels in whole.labels.indices] == [40, 300, 699, 9]
-    assert [codes.dtype.itemsize for codes in whole.codes] == [1, 2, 2, 1]
+    assert [labels.size for labels in at_once.labels.indices] == [40, 300, 699, 9]
+    assert [codes.dtype.itemsize for codes in at_once.codes] == [1, 2, 2, 1]
     fields = [row.split(",") for row in rows]
-    for table in (whole, pieces):
+    for table in (at_once, pieces):
         assert columns(table)[0] == [int(row[0]) for row in fields]
         assert columns(table)[1] == [int(row[1]) for row in fields]
         assert columns(table)[2] == [row[2] for row in fields]
         assert columns(table)[3] == [float(row[3]) for row in fields]
         assert table.values.tolist() == [float(row[4]) for row in fields]
-    for one, other in zip(whole.codes, pieces.codes, strict=True):
+    for one, other in zip(at_once.codes, pieces.codes, strict=True):
         assert one.dtype == other.dtype
         assert np.array_equal(one, other)
 
@@ -219,8 +219,8 @@ WRONG = {
 
 @pytest.mark.parametrize("kind", WRONG)
 def test_what_is_wrong_is_said_with_its_line(put, kind):
-    content, error, words = WRONG[kind]
-    with pytest.raises(error, match=words) as caught:
+    content, error, message = WRONG[kind]
+    with pytest.raises(error, match=message) as caught:
         read_table(put(content))
     assert str(caught.value).startswith("data.csv")
     assert "\n" not in str(caught.value)
@@ -228,13 +228,13 @@ def test_what_is_wrong_is_said_with_its_line(put, kind):
 
 def test_wrong_lines_far_down(put):
     good = "".join(f"{number},1\n" for number in range(3000))
-    for bad, words in {
+    for bad, message in {
         "7,-1": "is -1.0",
         "7,x": "'x'",
         "7": "1 fields",
         ",3": "has no label",
     }.items():
-        with pytest.raises(InputError, match=f"line 3002: .*{words}"):
+        with pytest.raises(InputError, match=f"line 3002: .*{message}"):
             read_in_blocks(put(f"a,value\n{good}{bad}\n{good}".encode()))
 
 
@@ -245,7 +245,7 @@ def test_weights_that_are_wrong(put, weight):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
         ({"value": "ratting"}, "no column 'ratting'.*did you mean 'rating'"),
         ({"value": "rating", "modes": ["usr"]}, "no column 'usr'.*did you mean 'user'"),
@@ -257,9 +257,9 @@ def test_weights_that_are_wrong(put, weight):
         ({"value": "item"}, "line 2: .*'a'"),
     ],
 )
-def test_wrong_columns(put, words, message):
+def test_wrong_columns(put, options, message):
     with pytest.raises(FileFormatError, match=message):
-        read_table(put(PLAIN), **words)
+        read_table(put(PLAIN), **options)
 
 
 def test_cells_come_in_the_order_of_the_file(put):
@@ -370,6 +370,6 @@ def test_a_delimiter_within_quotes_cuts_nothing_also_below_blank_lines(put):
 
 @pytest.mark.parametrize("mark", [",", ";"])
 def test_very_many_columns_are_refused(put, mark):
-    header = mark.join(f"c{place}" for place in range(5000))
+    header = mark.join(f"c{position}" for position in range(5000))
     with pytest.raises(FileFormatError, match=r"line 1: has 5000 columns; expected at most 4096"):
         read_table(put(header.encode() + b"\n"))

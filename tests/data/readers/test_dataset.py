@@ -70,10 +70,10 @@ BAD_FILES = [
 ]
 
 
-@pytest.mark.parametrize(("columns", "error", "words"), BAD_FILES)
-def test_bad_columns_are_refused(tmp_path, columns, error, words):
+@pytest.mark.parametrize(("columns", "error", "message"), BAD_FILES)
+def test_bad_columns_are_refused(tmp_path, columns, error, message):
     path = write(tmp_path / "a.parquet", **columns)
-    with pytest.raises(error, match=rf"a\.parquet.*{words}"):
+    with pytest.raises(error, match=rf"a\.parquet.*{message}"):
         open_dataset(path, "rating")
 
 
@@ -93,11 +93,11 @@ BAD_ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("columns", "shape", "error", "words"), BAD_ROWS)
-def test_bad_rows_are_named(tmp_path, columns, shape, error, words):
+@pytest.mark.parametrize(("columns", "shape", "error", "message"), BAD_ROWS)
+def test_bad_rows_are_named(tmp_path, columns, shape, error, message):
     write(tmp_path / "a.parquet", **columns)
     dataset = open_dataset(tmp_path, "rating")
-    with pytest.raises(error, match=rf"a\.parquet, {words}"):
+    with pytest.raises(error, match=rf"a\.parquet, {message}"):
         list(dataset.batches(dataset.files[0], shape=shape, rows=2))
 
 
@@ -136,10 +136,12 @@ def test_rows_that_a_damaged_page_swallows_are_missed(tmp_path):
     path = tmp_path / "a.parquet"
     table = pa.table({"c": pa.array(range(40), pa.uint8()), "value": [1.0, 2.0] * 20})
     parquet.write_table(table, path, compression="none", use_dictionary=False)
-    whole = path.read_bytes()
+    content = path.read_bytes()
     swallowed = 0
-    for place in range(4, 140):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 8]) + whole[place + 1 :])
+    for position in range(4, 140):
+        path.write_bytes(
+            content[:position] + bytes([content[position] ^ 8]) + content[position + 1 :]
+        )
         try:
             batches = list(open_dataset(path, "value").batches(path))
         except InputError as problem:

@@ -36,7 +36,7 @@ def path(tmp_path):
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_arrays_are_what_scipy_says(path, packed):
-    others = {"text": "words", "many": np.array([[1, "a"]], dtype=object), "part": {"x": 1.0}}
+    others = {"text": "letters", "many": np.array([[1, "a"]], dtype=object), "part": {"x": 1.0}}
     others |= {"sparse": scipy.sparse.eye(3), "complex": np.ones((2, 2)) * 1j}
     scipy.io.savemat(path, {**ARRAYS, **others}, do_compression=packed)
     with warnings.catch_warnings():
@@ -53,7 +53,7 @@ def test_arrays_are_what_scipy_says(path, packed):
 
 def test_version_4(path):
     arrays = {name: ARRAYS[name] for name in ("double", "single", "a")}
-    scipy.io.savemat(path, {**arrays, "text": "words"}, format="4")
+    scipy.io.savemat(path, {**arrays, "text": "letters"}, format="4")
     found = {element.name: element for element in read_elements(path, [*arrays, "text"])}
     assert found["text"].array is None
     for name, array in arrays.items():
@@ -62,11 +62,11 @@ def test_version_4(path):
 
 def test_big_endian(path):
     scipy.io.savemat(path, {"double": ARRAYS["double"]}, format="4")
-    whole = path.read_bytes()
-    head = np.frombuffer(whole[:20], "<i4").astype(">i4")
+    content = path.read_bytes()
+    head = np.frombuffer(content[:20], "<i4").astype(">i4")
     head[0] += 1000
-    data = np.frombuffer(whole[27:], "<f8").astype(">f8")
-    path.write_bytes(head.tobytes() + whole[20:27] + data.tobytes())
+    data = np.frombuffer(content[27:], "<f8").astype(">f8")
+    path.write_bytes(head.tobytes() + content[20:27] + data.tobytes())
     (element,) = read_elements(path, ["double"])
     np.testing.assert_array_equal(element.array, ARRAYS["double"])
     assert element.array.dtype.isnative
@@ -100,10 +100,12 @@ def test_claims_are_not_believed(path, name):
 @pytest.mark.parametrize("packed", [False, True])
 def test_every_flipped_byte_is_an_error_of_ours_or_harmless(path, packed):
     scipy.io.savemat(path, {"dense": np.ones((2, 3))}, do_compression=packed)
-    whole = path.read_bytes()
-    for place in range(120, len(whole)):
+    content = path.read_bytes()
+    for position in range(120, len(content)):
         for flip in (0x10, 0xFF):
-            path.write_bytes(whole[:place] + bytes([whole[place] ^ flip]) + whole[place + 1 :])
+            path.write_bytes(
+                content[:position] + bytes([content[position] ^ flip]) + content[position + 1 :]
+            )
             try:
                 table = read_table(path)
             except ValueError as problem:

@@ -34,12 +34,12 @@ def columns(table):
 
 def test_batches_make_one_table(put):
     rng = np.random.default_rng(2)
-    ids, words = rng.integers(0, 400, 1000), [f"w{n}" for n in rng.integers(0, 300, 1000)]
+    ids, texts = rng.integers(0, 400, 1000), [f"w{n}" for n in rng.integers(0, 300, 1000)]
     values = rng.random(1000)
     values[::7] = np.nan
-    path = put(id=ids, word=words, value=values, unused=[[1]] * 1000)
+    path = put(id=ids, word=texts, value=values, unused=[[1]] * 1000)
     table = reader.read(path, Request(modes=["word", "id"]), batch_rows=64)
-    assert columns(table) == [words, ids.tolist()]
+    assert columns(table) == [texts, ids.tolist()]
     assert np.array_equal(table.values, values, equal_nan=True)
     assert [codes.dtype for codes in table.codes] == [np.uint16, np.uint16]
 
@@ -71,7 +71,7 @@ def test_kinds_of_labels(put, labels, dtype):
 
 
 @pytest.mark.parametrize(
-    ("column", "error", "words"),
+    ("column", "error", "message"),
     [
         ({"value": [1.0, -2.0]}, NegativeValueError, "row 2: 'value' is -2.0"),
         ({"value": [1.0, np.inf]}, FileFormatError, "row 2: 'value' is inf"),
@@ -87,15 +87,15 @@ def test_kinds_of_labels(put, labels, dtype):
         ({"value": [1, 2], "a ": [1, 2]}, LabelError, "both called 'a'"),
     ],
 )
-def test_what_is_wrong(put, column, error, words):
-    with pytest.raises(error, match=words) as caught:
+def test_what_is_wrong(put, column, error, message):
+    with pytest.raises(error, match=message) as caught:
         read_table(put(a=["x", "y"], **column))
     assert str(caught.value).startswith("data.parquet")
 
 
-def test_words_that_no_row_has_are_no_labels(put):
-    words = pa.DictionaryArray.from_arrays(pa.array([3, 1, 3]), pa.array(["", "b", "x", "a"]))
-    table = read_table(put(a=words, value=[1, 2, 3]))
+def test_texts_that_no_row_has_are_no_labels(put):
+    texts = pa.DictionaryArray.from_arrays(pa.array([3, 1, 3]), pa.array(["", "b", "x", "a"]))
+    table = read_table(put(a=texts, value=[1, 2, 3]))
     assert table.labels.indices[0].tolist() == ["a", "b"]
     assert columns(table) == [["a", "b", "a"]]
 
@@ -107,27 +107,27 @@ def test_no_rows(put):
 
 def test_damaged_files(put, tmp_path):
     path = tmp_path / put(a=list(range(1000)), value=np.random.default_rng(0).random(1000))
-    whole = path.read_bytes()
-    for content in (b"a,value\n1,2\n", whole[: len(whole) // 2], whole[:4]):
-        path.write_bytes(content)
+    content = path.read_bytes()
+    for damaged in (b"a,value\n1,2\n", content[: len(content) // 2], content[:4]):
+        path.write_bytes(damaged)
         with pytest.raises(FileFormatError, match=r"^data\.parquet: cannot be read as a Parquet"):
             read_table("data.parquet")
 
 
 def test_flipped_bytes_are_an_error_of_ours_or_harmless(put, tmp_path):
     path = tmp_path / put(a=list("abcde" * 40), value=np.random.default_rng(0).random(200))
-    whole, rng = path.read_bytes(), np.random.default_rng(4)
+    content, rng = path.read_bytes(), np.random.default_rng(4)
     rejected = []
-    for place in rng.integers(0, len(whole), 400).tolist():
-        broken = bytearray(whole)
-        broken[place] ^= int(rng.integers(1, 256))
+    for position in rng.integers(0, len(content), 400).tolist():
+        broken = bytearray(content)
+        broken[position] ^= int(rng.integers(1, 256))
         path.write_bytes(bytes(broken))
         try:
             read_table("data.parquet")
         except InputError as problem:
             rejected.append(str(problem))
     assert len(rejected) > 100
-    assert all(words.startswith("data.parquet") for words in rejected)
+    assert all(message.startswith("data.parquet") for message in rejected)
 
 
 def test_the_index_of_pandas_is_no_mode(put):

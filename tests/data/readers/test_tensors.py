@@ -97,7 +97,7 @@ def test_where_indices_begin():
 
 @pytest.mark.parametrize("save", [save_npz, save_mat])
 @pytest.mark.parametrize(
-    ("changes", "error", "words"),
+    ("changes", "error", "message"),
     [
         ({"values": VALUES[:2]}, FileFormatError, "'values' has shape"),
         ({"values": -VALUES}, NegativeValueError, "row 0 of coords: 'values' is -1.5"),
@@ -111,9 +111,9 @@ def test_where_indices_begin():
         ({"w": np.array([1, -1, 1])}, FileFormatError, "row 1 of coords: the weight"),
     ],
 )
-def test_lists_of_cells_that_are_wrong(save, changes, error, words):
+def test_lists_of_cells_that_are_wrong(save, changes, error, message):
     arrays = {"coords": COORDS, "values": VALUES, "w": np.ones(3), **changes}
-    with pytest.raises(error, match=words) as caught:
+    with pytest.raises(error, match=message) as caught:
         read_table(save(**arrays), weight="w", one_based=False)
     assert str(caught.value).startswith("data.")
 
@@ -138,10 +138,10 @@ def test_arrays_that_are_no_numbers():
 def test_damaged_archives(save):
     name = save(x=np.random.default_rng(1).random((20, 20)))
     with open(name, "rb") as file:
-        whole = file.read()
-    for length in range(1, len(whole), 97):
+        content = file.read()
+    for length in range(1, len(content), 97):
         with pytest.raises(FileFormatError, match=f"^{name}: cannot be read"):
-            read_table(put(whole[:length], name))
+            read_table(put(content[:length], name))
     with pytest.raises(FileFormatError, match=f"^{name}: cannot be read"):
         read_table(put(b"x,value\n1,2\n" * 50, name))
 
@@ -157,7 +157,7 @@ def test_an_array_that_claims_too_much():
 
 
 @pytest.mark.parametrize("shape", [(0, 10**12), (3, 0, 10**9), (0,)])
-def test_an_array_without_cells_takes_no_room(shape):
+def test_an_array_without_cells_takes_no_memory(shape):
     with pytest.raises(EmptyDataError, match="no cells"):
         read_table(save_npz(x=np.empty(shape)))
 

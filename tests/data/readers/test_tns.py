@@ -66,7 +66,7 @@ def test_a_zero_far_down_counts_for_all():
 
 
 @pytest.mark.parametrize(
-    ("line", "error", "words"),
+    ("line", "error", "message"),
     [
         (b"1 1", FileFormatError, "has 2 numbers; expected 3, as in the first line"),
         (b"1 1 1 1", FileFormatError, "has 4 numbers"),
@@ -83,9 +83,9 @@ def test_a_zero_far_down_counts_for_all():
         (b'1 "1" 1', FileFormatError, "the index '\"1\"'"),
     ],
 )
-def test_a_bad_line_is_named(line, error, words):
+def test_a_bad_line_is_named(line, error, message):
     good = b"1 1 1\n" * 50
-    with pytest.raises(error, match=f"^data.tns, line 53: .*{words}"):
+    with pytest.raises(error, match=f"^data.tns, line 53: .*{message}"):
         tns.read(put(b"# c\n" + good + b"\n" + line + b"\n" + good), Request(), chunk_bytes=64)
 
 

@@ -191,7 +191,7 @@ class _Reader:
 
 
 def _must_be_text(labels: pa.Array) -> bool:
-    """Say whether a type that pyarrow found would not give the labels back as they are."""
+    """Say whether the type that pyarrow chose would change the labels."""
     kind = label_type(labels.type)
     if kind is None or kind == pa.string():
         return bool(labels.type != pa.string())
@@ -202,7 +202,7 @@ def _must_be_text(labels: pa.Array) -> bool:
 
 
 def _rows(path: Any, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line on which each row starts, from 1, and its fields; blank lines are no rows."""
+    """Yield the number of the line on which each row starts, and its fields; skip blank lines."""
     with open_bytes(path) as file:
         reader = python_csv.reader(_lines(path, file), delimiter=delimiter)
         start = 1
@@ -264,7 +264,7 @@ def _first_row(path: Any, delimiter: str) -> _Header:
 
 
 def _lines(path: Any, file: BinaryIO) -> Iterator[str]:
-    """Yield lines as text, or say which is not UTF-8, not text, or far too long."""
+    """Yield lines as text; raise for a line that is not UTF-8, not text, or far too long."""
     number = 0
     while line := _line(path, file):
         number += 1
@@ -284,7 +284,7 @@ def _lines(path: Any, file: BinaryIO) -> Iterator[str]:
 
 
 def _line(path: Any, file: BinaryIO) -> bytes:
-    """Read a line, as much of it as a line may have."""
+    """Read a line, up to the most bytes that a line may have."""
     try:
         return file.readline(MAX_LINE_BYTES)
     except (EOFError, OSError, zlib.error, gzip.BadGzipFile) as problem:

@@ -73,7 +73,7 @@ def read(path: Any, request: Request) -> Table:
             "save(..., '-v7')"
         )
     elements = _read_elements(path, ())
-    for element in elements:  # to pass over one of these would be a guess
+    for element in elements:  # passing over one of these would be a guess
         named = element.name in ("coords", "values", "shape", request.value, request.weight)
         if named and not element.numeric:
             raise FileFormatError(f"{path}: {element.name!r} is no array of numbers; expected one")
@@ -191,7 +191,7 @@ def _numbers(stream: _Stream, order: str, name: str, shape: Shape) -> AnyArray:
 
 
 def _part(stream: _Stream, order: str, *, most: int) -> tuple[int, bytes]:
-    """Return type and bytes of a part of an array, which ends on a multiple of eight."""
+    """Return the type and bytes of a part of an array, and skip its padding to eight bytes."""
     tag = _exactly(stream, 8)
     kind, length = struct.unpack(f"{order}II", tag)
     if kind >> 16:  # up to four bytes stand in the tag itself

@@ -98,7 +98,7 @@ def _widths(path: Any, request: Request) -> tuple[int, int]:
 
 
 def _joined(parts: list[AnyArray], first: int) -> AnyArray:
-    """Return one column of indices from 0, and empty the list."""
+    """Return one column of indices counted from 0, and empty the list."""
     column = parts[0] if len(parts) == 1 else np.concatenate(parts)
     parts.clear()
     if first:
@@ -137,7 +137,7 @@ def _batches(path: Any, width: int, n_modes: int, chunk_bytes: int) -> Iterator[
 
 
 def _chunks(path: Any, chunk_bytes: int) -> Iterator[bytes]:
-    """Yield the file in pieces of whole lines."""
+    """Yield the file in pieces that end with a line."""
     with open_bytes(path) as file:
         while chunk := file.read(chunk_bytes):
             if not chunk.endswith(b"\n"):
@@ -149,7 +149,7 @@ def _chunks(path: Any, chunk_bytes: int) -> Iterator[bytes]:
 
 
 def _tidied(chunk: bytes) -> bytes:
-    """Return lines without comments, with single blanks between numbers and none around them."""
+    """Return lines without comments, with single blanks between numbers and no others."""
     text = chunk.translate(TO_BLANK)
     if b"#" in text or b"%" in text:
         text = COMMENT.sub(b"", text)
@@ -161,7 +161,7 @@ def _tidied(chunk: bytes) -> bytes:
 
 
 def _lines(file: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield the number of each line that is not blank, from 1, and its fields."""
+    """Yield the number of each line that is not blank, counted from 1, and its fields."""
     for number, line in enumerate(iter(lambda: file.readline(CHUNK_BYTES), b""), start=1):
         # The rest stays in one piece, so that a very long line takes no more memory than its bytes.
         fields = COMMENT.sub(b"", line).split(maxsplit=MAX_FIELDS)
