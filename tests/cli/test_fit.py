@@ -218,7 +218,7 @@ def test_a_command_is_resumed(checkpointed, tmp_path, capsys, command):
     full = json.loads(capsys.readouterr().out)
     for name in ("status", "objective", "bound", "radius", "boxes", "iterations"):
         assert found[name] == full[name]
-    kept = read_tree(tmp_path / "run.npz", "intensor checkpoint")
+    kept = read_tree(tmp_path / "run.npz")
     assert "result" in kept.tree["content"]["entries"]["fit, 0"]
 
 

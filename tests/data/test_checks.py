@@ -15,7 +15,7 @@ from intensor.data.checks import (
     check_weights,
     warn_above_radius,
 )
-from intensor.options.ranges import EXTREME
+from intensor.options.ranges import LARGEST_MAGNITUDE
 
 GOOD = {
     "coords": [[0, 0], [1, 1], [0, 1], [1, 0]],
@@ -138,19 +138,23 @@ BAD_VALUES = {
     "nan": (
         [1.0, math.nan, math.nan, 0.0],
         errors.ValuesError,
-        r"values\[1\] is nan; expected finite.*leave missing cells out",
+        r"values\[1\] is nan; expected a finite.*leave missing cells out",
     ),
-    "inf": ([1.0, 2.0, math.inf, 0.0], errors.ValuesError, r"values\[2\] is inf; expected finite"),
-    "-inf": ([-math.inf] * 4, errors.ValuesError, r"values\[0\] is -inf; expected finite"),
+    "inf": (
+        [1.0, 2.0, math.inf, 0.0],
+        errors.ValuesError,
+        r"values\[2\] is inf; expected a finite",
+    ),
+    "-inf": ([-math.inf] * 4, errors.ValuesError, r"values\[0\] is -inf; expected a finite"),
     "beyond float64": (
         np.full(4, 1e30, dtype=np.longdouble) ** 11,
         errors.ValuesError,
-        r"values\[0\] is inf; expected finite",
+        r"values\[0\] is inf; expected a finite",
     ),
     "squares overflow": (
         [1.0, 1e200, 0.0, 0.0],
         errors.ValuesError,
-        r"values\[1\] is 1e\+200; expected numbers of at most 1e\+70.*rescale",
+        r"values\[1\] is 1e\+200; expected at most 1e\+70 in size.*rescale",
     ),
     "negative": (
         [1.0, 2.0, -0.25, -9.0],
@@ -204,7 +208,7 @@ def test_bad_shapes(shape, message):
         solve(shape=shape)
 
 
-@pytest.mark.parametrize("size", [1.0 / EXTREME, EXTREME])
+@pytest.mark.parametrize("size", [1.0 / LARGEST_MAGNITUDE, LARGEST_MAGNITUDE])
 def test_the_most_extreme_data_allowed_is_solved(size):
     result = solve(values=[size, 0.0, 0.0, 0.0], radius=size, tol=0.0, rtol=1e-6)
     assert result.status is intensor.Status.OPTIMAL
@@ -268,7 +272,11 @@ BAD_WEIGHTS = {
     "negative": ([1.0, -0.5, 1.0], errors.ValuesError, r"sample_weight\[1\] is -0.5; expected"),
     "nan": ([1.0, 1.0, np.nan], errors.ValuesError, r"sample_weight\[2\] is nan"),
     "infinite": ([np.inf, 1.0, 1.0], errors.ValuesError, r"sample_weight\[0\] is inf"),
-    "huge": ([1.0, 10 * EXTREME, 1.0], errors.ValuesError, r"sample_weight\[1\] is 1e\+71"),
+    "huge": (
+        [1.0, 10 * LARGEST_MAGNITUDE, 1.0],
+        errors.ValuesError,
+        r"sample_weight\[1\] is 1e\+71",
+    ),
     "too uneven": (
         [1e49, 1e-302, 1e-151],
         errors.ValuesError,
@@ -312,4 +320,8 @@ def test_check_weights_scales_what_would_vanish_and_nothing_else():
     assert tiny[2] == 0.0
     uneven = check_weights([1.0, 1e-100, 0.0], 3)
     assert uneven.tolist() == [1.0, 1e-100, 0.0]
-    assert check_weights([EXTREME, 1e-30, 1.0], 3).tolist() == [EXTREME, 1e-30, 1.0]
+    assert check_weights([LARGEST_MAGNITUDE, 1e-30, 1.0], 3).tolist() == [
+        LARGEST_MAGNITUDE,
+        1e-30,
+        1.0,
+    ]

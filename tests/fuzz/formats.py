@@ -24,7 +24,7 @@ from intensor.cli import main
 from intensor.data.readers import read_cells, read_table
 from intensor.data.readers.dataset import open_dataset
 from intensor.errors import IntensorError
-from intensor.options.ranges import EXTREME
+from intensor.options.ranges import LARGEST_MAGNITUDE
 from intensor.report import render
 
 MOST_BYTES = 200_000_000
@@ -116,7 +116,7 @@ def check_table(table) -> None:
     assert table.values.shape == (n,)
     assert values.size
     assert values.min() >= 0.0
-    assert values.max() <= EXTREME
+    assert values.max() <= LARGEST_MAGNITUDE
     if table.weights is not None:
         assert np.isfinite(table.weights).all()
     if n <= 10**5:  # coordinates take more memory than the file

@@ -9,12 +9,12 @@ import pytest
 from intensor.data.observations import observe
 from intensor.oracles.alternating import AlternatingOracle
 from intensor.oracles.base import Goal
-from intensor.oracles.contraction import PerCell, PerIndex, PerIndexRemembered
+from intensor.oracles.contraction import PerCell, PerIndexRemembered
 from intensor.problem.vertex import membership, mode_slices
 from intensor.runtime.budget import Budget
 from zoo import ORACLE_SHAPES, all_vertices
 
-WAYS = [PerCell, PerIndex, PerIndexRemembered]
+WAYS = [PerCell, PerIndexRemembered]
 
 
 def problem(shape, seed=0, n=60):

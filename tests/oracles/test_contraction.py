@@ -6,11 +6,11 @@ import pytest
 import naive
 import zoo
 from intensor.data.observations import observe
-from intensor.oracles.contraction import PerCell, PerIndex, PerIndexRemembered
+from intensor.oracles.contraction import PerCell, PerIndexRemembered
 from intensor.problem.layout import positions
 from intensor.problem.vertex import mode_slices
 
-WAYS = [PerCell, PerIndex, PerIndexRemembered]
+WAYS = [PerCell, PerIndexRemembered]
 all_ways = pytest.mark.parametrize("way", WAYS)
 
 

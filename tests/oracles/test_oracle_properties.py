@@ -17,7 +17,7 @@ from intensor.data.observations import observe
 from intensor.oracles.alternating import AlternatingOracle, best_of_many
 from intensor.oracles.base import Goal
 from intensor.oracles.cascade import FreeBoundOracle
-from intensor.oracles.contraction import PerCell, PerIndex, PerIndexRemembered
+from intensor.oracles.contraction import PerCell, PerIndexRemembered
 from intensor.oracles.exact.branch_bound import BranchOracle
 from intensor.oracles.exact.enumeration import EnumerationOracle
 from intensor.oracles.trivial import trivial_answer, vertex_cost
@@ -140,7 +140,7 @@ def test_goals_are_reached_or_out_of_reach(case, seed, share):
 @forall(few=40, many=500, case=cases(), seed=seeds, runs=st.integers(1, 8))
 def test_alternating_is_never_below_the_least_and_claims_nothing(case, seed, runs):
     shape, values = case.cells.shape, []
-    for way in (PerCell, PerIndex, PerIndexRemembered):
+    for way in (PerCell, PerIndexRemembered):
         oracle = AlternatingOracle(
             way(case.cells), shape, rng=np.random.default_rng(seed), max_runs=runs
         )

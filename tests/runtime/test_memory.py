@@ -242,6 +242,6 @@ def test_estimates_are_right_to_a_factor_of_two(name):
         occurring = tuple(min(length, n_cells) for length in shape)
         solving = VERSIONS[version].bytes_needed(n_cells, occurring)
         if occurring != shape:
-            solving += memory.spreading_bytes(shape)
+            solving += memory.expanding_bytes(shape)
         estimate = max(collapsing, solving)
     assert peak / 2 <= estimate <= 2 * peak

@@ -26,7 +26,7 @@ def test_blocks_cover_the_cells_in_order(n_cells, ratio):
     assert all(end == start for (_, end), (start, _) in itertools.pairwise(blocks))
     assert all(start < end and start % 64 == 0 for start, end in blocks)
     assert len(blocks) <= threads.MAX_BLOCKS
-    assert len(blocks) == 1 or n_cells >= 2 * ratio * threads.BLOCK
+    assert len(blocks) == 1 or n_cells >= 2 * ratio * threads.MIN_BLOCK_CELLS
 
 
 @given(st.integers(0, 1000), st.integers(0, 1000), st.integers(1, 9))
@@ -38,7 +38,7 @@ def test_pieces_are_about_equal(first, length, count):
 
 
 def test_many_cells_make_several_blocks():
-    assert len(blocks_of(threads.BLOCK)) == 1
+    assert len(blocks_of(threads.MIN_BLOCK_CELLS)) == 1
     assert len(blocks_of(10**7)) == threads.MAX_BLOCKS
     assert blocks_of(300, min_cells=64) == [(0, 128), (128, 256), (256, 300)]
 

@@ -19,8 +19,8 @@ from fractions import Fraction
 import numpy as np
 
 import intensor
-from intensor.data.checks import MOST_UNEVEN
-from intensor.options.ranges import EXTREME
+from intensor.data.checks import MAX_WEIGHT_RATIO
+from intensor.options.ranges import LARGEST_MAGNITUDE
 
 from .exact import exact_objective, exact_optimum
 from .problems import Problem
@@ -66,8 +66,8 @@ def draw(number):
 
 
 def _values(rng, n, *, negative):
-    """Return values of one size or of widely different sizes, the largest at most EXTREME."""
-    top = math.log10(EXTREME)
+    """Return values of one size or of widely different sizes, up to LARGEST_MAGNITUDE."""
+    top = math.log10(LARGEST_MAGNITUDE)
     scale = float(rng.choice([0.0, 0.0, rng.uniform(-top + 1.0, top - 1.0), top - 0.1, 1.0 - top]))
     spread = float(rng.choice([0.0, 0.0, 3.0, 20.0, 120.0]))
     values = rng.uniform(0.5, 1.0, n) * 10.0 ** (scale - spread * rng.uniform(size=n))
@@ -75,14 +75,14 @@ def _values(rng, n, *, negative):
     values[1:][rng.uniform(size=n - 1) < 0.15] = 0.0
     if rng.uniform() < 0.3:
         values[:] = np.where(rng.uniform(size=n) < 0.5, values, values[0])
-    if float(np.abs(values).max()) < 1.0 / EXTREME:
+    if float(np.abs(values).max()) < 1.0 / LARGEST_MAGNITUDE:
         values[0] = 10.0**scale
     return values * rng.choice((-1.0, 1.0), n) if negative else values
 
 
 def _weights(rng, n):
     """Return weights of any ratio that is allowed, of any size."""
-    spread = math.log10(MOST_UNEVEN)
+    spread = math.log10(MAX_WEIGHT_RATIO)
     kind = ("none", "whole", "mild", "all", "all", "ends")[int(rng.integers(6))]
     if kind == "none":
         return None
@@ -93,12 +93,12 @@ def _weights(rng, n):
     exponents = rng.uniform(-spread + 0.01, 0.0, n)
     if kind == "ends":
         exponents = rng.choice([-spread + 0.01, -spread / 2.0, 0.0], n)
-    size = float(rng.choice([0.0, 0.0, math.log10(EXTREME), -200.0]))
+    size = float(rng.choice([0.0, 0.0, math.log10(LARGEST_MAGNITUDE), -200.0]))
     return 10.0 ** (np.maximum(exponents + size, -300.0))
 
 
 def _radius(rng, largest):
-    top = math.log10(EXTREME) - 0.01
+    top = math.log10(LARGEST_MAGNITUDE) - 0.01
     kind = ("right", "right", "right", "near", "any", "any")[int(rng.integers(6))]
     if kind == "any":
         return float(10.0 ** rng.uniform(-top, top))

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from intensor.data.checks import MOST_UNEVEN
+from intensor.data.checks import MAX_WEIGHT_RATIO
 
 from .exact import exact_objective, exact_optimum
 from .extremes import check, draw
@@ -41,7 +41,7 @@ def test_nothing_is_wrong_with_thousands():
 def test_the_problems_go_to_the_ends():
     problems = [draw(number) for number in range(400)]
     heavy = [problem.weights for problem in problems if problem.weights is not None]
-    assert max(weights.max() / weights.min() for weights in heavy) > MOST_UNEVEN / 10.0
+    assert max(weights.max() / weights.min() for weights in heavy) > MAX_WEIGHT_RATIO / 10.0
     radii = [problem.radius for problem in problems]
     assert min(radii) < 1e-60
     assert max(radii) > 1e60

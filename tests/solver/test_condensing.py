@@ -9,7 +9,7 @@ import intensor
 from intensor.data.observations import observe
 from intensor.errors import CheckpointError
 from intensor.model.model import build_model
-from intensor.problem.reindex import Whole
+from intensor.problem.reindex import FullTensor
 from intensor.solver.condensing import condense, expand_model
 from intensor.solver.fingerprint import fingerprint
 
@@ -58,7 +58,7 @@ def test_a_expand_model_predicts_the_same_and_nothing_elsewhere():
         radius=100.0,
         signed=True,
     )
-    full = Whole(shape=(8, 5), kept=(np.array([1, 4, 7]), np.array([0, 2, 3])))
+    full = FullTensor(shape=(8, 5), kept=(np.array([1, 4, 7]), np.array([0, 2, 3])))
     expanded = expand_model(model, full)
     dense = np.zeros((8, 5))
     dense[np.ix_(*full.kept)] = model.to_dense()

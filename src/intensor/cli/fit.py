@@ -97,10 +97,10 @@ def read_data(path: Path, columns: Columns, modes: list[str] | None) -> Table:
         value=columns.value,
         modes=modes or None,
         weight=columns.weight,
-        kind=columns.kind,
+        kind=columns.format,
         one_based=columns.one_based,
     )
-    if not modes and find_format(path, columns.kind).has_columns:
+    if not modes and find_format(path, columns.format).has_columns:
         rows = ~np.isnan(table.values)
         observed = table.codes if rows.all() else [codes[rows] for codes in table.codes]
         warn_of_doubts(observed, table.labels, _mode_arguments, stacklevel=2)

@@ -80,11 +80,6 @@ class Columns:
     format: Annotated[str | None, FORMAT] = None
     one_based: Annotated[bool | None, ONE_BASED] = None
 
-    @property
-    def kind(self) -> str | None:
-        """The format, by the name that readers have for it."""
-        return self.format
-
 
 class _Choice(StrEnum):
     """Base of the enumerations of choices, whose members typer shows in the help."""

@@ -40,16 +40,16 @@ def read_observed(fit: Fit, path: Path, columns: Columns) -> Table:
 
     The column of values is the one that the command names, or else the one of the model.
     """
-    _check_readable(fit, path, columns.kind)
+    _check_readable(fit, path, columns.format)
     value = columns.value
-    if value is None and find_format(path, columns.kind).has_columns:
+    if value is None and find_format(path, columns.format).has_columns:
         value = fit.labels.value
     return read_table(
         path,
         value=value,
         modes=fit.labels.modes,
         weight=columns.weight,
-        kind=columns.kind,
+        kind=columns.format,
         one_based=columns.one_based,
         like=fit.labels,
     )

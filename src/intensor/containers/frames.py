@@ -175,8 +175,8 @@ def predict_frame(fit: Fit, frame: Any, *, unseen: str = "warn") -> Any:
     >>> import pyarrow as pa
     >>> from intensor import complete
     >>> from intensor.containers.frames import predict_frame
-    >>> known = pa.table({"shop": ["a", "a", "b"], "day": [1, 2, 1], "value": [2.0, 2.0, None]})
-    >>> _, fit = complete(known, radius=2.0)
+    >>> known = pa.table({"shop": ["a", "a", "b"], "day": [1, 2, 1], "value": [2.0, 2.0, 2.0]})
+    >>> _, fit = complete(known, cells="all", radius=2.0)
     >>> predicted = predict_frame(fit, pa.table({"day": [2], "shop": ["a"]}))
     >>> predicted.column_names, round(predicted["value"][0].as_py(), 6)
     (['day', 'shop', 'value'], 2.0)

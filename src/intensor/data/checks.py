@@ -12,20 +12,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor._arrays import FloatArray, IndexArray, Shape
+from intensor.data.values import find_bad_value, find_bad_weight, raise_bad
 from intensor.errors import (
     CoordinateError,
     EmptyDataError,
-    NegativeValueError,
     RadiusWarning,
     ShapeError,
     ValuesError,
 )
-from intensor.options.ranges import EXTREME
+from intensor.options.ranges import LARGEST_MAGNITUDE
 from intensor.runtime.threads import Workers, blocks_of
 
 __all__ = [
-    "MOST_INDICES",
-    "MOST_UNEVEN",
+    "MAX_INDICES",
+    "MAX_WEIGHT_RATIO",
     "check_cells",
     "check_coords",
     "check_dense",
@@ -37,12 +37,12 @@ __all__ = [
     "warn_largest_above_radius",
 ]
 
-MOST_INDICES = 2**31 - 1
+MAX_INDICES = 2**31 - 1
 """Largest number of indices of all modes together; a vertex has a flag for each."""
-MOST_UNEVEN = 1e100
+MAX_WEIGHT_RATIO = 1e100
 """Largest ratio of two positive sample weights. Products of a weight's share and a squared value
 then stay far from the ends of float64."""
-TINY_WEIGHTS = 1e-30
+MIN_SCALED_WEIGHT = 1e-30
 """Weights are scaled up if all of them are below this."""
 ROWS_PER_BUNDLE = 64
 """Rows that are reduced together; NumPy reduces few long rows faster than many short ones."""
@@ -63,9 +63,9 @@ def check_shape(shape: Iterable[int]) -> Shape:
             raise ShapeError(
                 f"mode {mode} has length {length}; every mode needs at least one index"
             )
-    if sum(lengths) > MOST_INDICES:
+    if sum(lengths) > MAX_INDICES:
         raise ShapeError(
-            f"the modes of shape {lengths} have more than {MOST_INDICES:.3g} indices together; "
+            f"the modes of shape {lengths} have more than {MAX_INDICES:.3g} indices together; "
             "a model needs room for every index, so encode large labels as 0, 1, 2, ... first"
         )
     return lengths
@@ -112,8 +112,8 @@ def check_cells(coords: ArrayLike, n_modes: int) -> IndexArray:
             f"coords[{row}, {mode}] is {array[row, mode]}; indices count from 0 (and -1 stands "
             "for one that is not known)"
         )
-    if array.max() > MOST_INDICES:
-        array = np.minimum(array, MOST_INDICES)
+    if array.max() > MAX_INDICES:
+        array = np.minimum(array, MAX_INDICES)
     result: IndexArray = array.astype(np.int64, copy=False)
     return result
 
@@ -142,28 +142,9 @@ def _cells(coords: ArrayLike) -> Any:
 def check_values(values: ArrayLike, n: int, *, allow_negative: bool) -> FloatArray:
     """Return n finite values as float64; negative ones are refused unless they are allowed."""
     result = _as_column(values, "values", n, "one value per row of coords")
-    lowest, highest = result.min(initial=0.0), result.max(initial=0.0)  # NaN if there is one
-    if (-EXTREME if allow_negative else 0.0) <= lowest and highest <= EXTREME:
-        return result
-    finite = np.isfinite(result)
-    if not finite.all():
-        row = int(np.argmin(finite))
-        raise ValuesError(
-            f"values[{row}] is {result[row]}; expected finite numbers "
-            "(leave missing cells out: every row given is an observation)"
-        )
-    huge = np.abs(result) > EXTREME
-    if huge.any():
-        row = int(np.argmax(huge))
-        raise ValuesError(
-            f"values[{row}] is {result[row]}; expected numbers of at most {EXTREME:g} in size "
-            "(rescale the data)"
-        )
-    row = int(np.argmax(result < 0.0))
-    raise NegativeValueError(
-        f"values[{row}] is {result[row]}; expected values >= 0, since the model is nonnegative "
-        "(clip or shift the data, or pass allow_negative=True to fit it as it is)"
-    )
+    bad = find_bad_value(result, allow_negative=allow_negative, allow_missing=False)
+    raise_bad(bad, lambda row: f"values[{row}]")
+    return result
 
 
 def check_dense(tensor: ArrayLike) -> tuple[FloatArray, Shape]:
@@ -181,41 +162,36 @@ def check_dense(tensor: ArrayLike) -> tuple[FloatArray, Shape]:
 def check_not_tiny(values: FloatArray) -> None:
     """Refuse data that is so small that squared errors would be 0; all zeros are fine."""
     largest = max(float(values.max()), -float(values.min()))
-    if 0.0 < largest < 1.0 / EXTREME:
+    if 0.0 < largest < 1.0 / LARGEST_MAGNITUDE:
         raise ValuesError(
             f"the largest of the values is {largest:g} in size; expected at least one of at least "
-            f"{1.0 / EXTREME:g}, since errors are squared, or all of them 0 (rescale the data)"
+            f"{1.0 / LARGEST_MAGNITUDE:g}, since errors are squared, or all of them 0 (rescale the "
+            "data)"
         )
 
 
 def check_weights(weights: ArrayLike, n: int) -> FloatArray:
-    """Return n sample weights as float64: finite, at least 0, with ratios of at most MOST_UNEVEN.
+    """Return n sample weights >= 0 as float64, whose ratios are at most MAX_WEIGHT_RATIO.
 
     Only ratios matter. Weights that are all equal become 1. Weights that are all tiny are scaled by
     a power of two, because their products with squared values could otherwise become 0.
     """
     result = np.array(_as_column(weights, "sample_weight", n, "one weight per observation"))
-    wrong = ~((result >= 0.0) & (result <= EXTREME))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValuesError(
-            f"sample_weight[{row}] is {result[row]}; expected numbers >= 0 of at most {EXTREME:g} "
-            "(only their ratios matter: rescale them)"
-        )
+    raise_bad(find_bad_weight(result), lambda row: f"sample_weight[{row}]")
     largest = float(result.max())
     if largest == 0.0:
         raise EmptyDataError("every sample_weight is zero: there is no observation left to fit")
     if bool(((result == largest) | (result == 0.0)).all()):
         return result / largest
     positive = result > 0.0
-    if largest / MOST_UNEVEN > float(result.min(where=positive, initial=largest)):
+    if largest / MAX_WEIGHT_RATIO > float(result.min(where=positive, initial=largest)):
         row = int(np.argmin(np.where(positive, result, np.inf)))
         raise ValuesError(
             f"sample_weight[{row}] is {result[row]} and the largest is {largest}; expected weights "
-            f"that are 0 or at least {1.0 / MOST_UNEVEN:g} times the largest (set the smaller ones "
-            "to 0, which leaves those observations out)"
+            f"that are 0 or at least {1.0 / MAX_WEIGHT_RATIO:g} times the largest (set the smaller "
+            "ones to 0, which leaves those observations out)"
         )
-    if largest < TINY_WEIGHTS:
+    if largest < MIN_SCALED_WEIGHT:
         result = np.ldexp(result, -math.frexp(largest)[1])
     return result
 

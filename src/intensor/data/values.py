@@ -8,7 +8,7 @@ import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray
 from intensor.errors import InputError, NegativeValueError, ValuesError
-from intensor.options.ranges import EXTREME
+from intensor.options.ranges import LARGEST_MAGNITUDE
 
 __all__ = [
     "BadRow",
@@ -67,8 +67,11 @@ def find_bad_value(
     allow_missing
         Whether NaN stands for a missing value; otherwise it is a bad one.
     """
-    # One comparison, False for NaN, keeps the cost of clean data low.
-    wrong = ~((values >= (-EXTREME if allow_negative else 0.0)) & (values <= EXTREME))
+    least = -LARGEST_MAGNITUDE if allow_negative else 0.0
+    # The extremes are NaN if a value is; clean data costs no more than these two passes.
+    if least <= values.min(initial=0.0) and values.max(initial=0.0) <= LARGEST_MAGNITUDE:
+        return None
+    wrong = ~((values >= least) & (values <= LARGEST_MAGNITUDE))
     if allow_missing:
         wrong &= ~np.isnan(values)
     if not wrong.any():
@@ -79,23 +82,28 @@ def find_bad_value(
         advice = (
             "what is missing must be NaN, masked, null or empty"
             if allow_missing
-            else "leave missing cells out"
+            else "leave missing cells out: every row given is an observation"
         )
         return BadRow(row, f"is {value}; expected a finite number ({advice})", ValuesError)
-    if abs(value) > EXTREME:
-        expected = f"expected at most {EXTREME:g} in size (rescale the data)"
+    if abs(value) > LARGEST_MAGNITUDE:
+        expected = f"expected at most {LARGEST_MAGNITUDE:g} in size (rescale the data)"
         return BadRow(row, f"is {value}; {expected}", ValuesError)
-    expected = "expected values >= 0, since the model is nonnegative (clip or shift the data)"
+    advice = "clip or shift the data"
+    if not allow_missing:  # arrays that are given to solve
+        advice += ", or pass allow_negative=True to fit it as it is"
+    expected = f"expected values >= 0, since the model is nonnegative ({advice})"
     return BadRow(row, f"is {value}; {expected}", NegativeValueError)
 
 
 def find_bad_weight(weights: FloatArray) -> BadRow | None:
     """Return the first weight that is missing, negative or too large, or None."""
-    wrong = ~((weights >= 0.0) & (weights <= EXTREME))
+    wrong = ~((weights >= 0.0) & (weights <= LARGEST_MAGNITUDE))
     if not wrong.any():
         return None
     row = int(np.argmax(wrong))
-    expected = f"expected a number >= 0 of at most {EXTREME:g}"
+    expected = (
+        f"expected a number >= 0 of at most {LARGEST_MAGNITUDE:g} (only ratios matter: rescale)"
+    )
     return BadRow(row, f"is {float(weights[row])}; {expected}", ValuesError)
 
 

@@ -160,9 +160,9 @@ class Candidates:
         saved = self._journal.recall(name)
         if saved is not None:
             return restore_walk(saved, scale, session.samples.shape)
-        notes = self._journal.under(name)
+        journal = self._journal.under(name)
         own = Budget(
-            budget.remaining / n_sharing + notes.seconds, within=budget, before=notes.seconds
+            budget.remaining / n_sharing + journal.seconds, within=budget, before=journal.seconds
         )
         specs = [
             FoldSpec(
@@ -174,7 +174,7 @@ class Candidates:
             )
             for split in held_out
         ]
-        with open_folds(specs, client=session.client, notes=notes) as folds:
+        with open_folds(specs, client=session.client, journal=journal) as folds:
             callback = session.report_scale(scale)
             found = walk(folds, budget=own, callback=callback, one_radius=one_radius)
         self._journal.record({name: capture_walk(found)})

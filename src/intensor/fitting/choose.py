@@ -103,9 +103,9 @@ def _choose_tolerance(
         errors = saved.array("errors", "<f8", gaps.shape)
         pairs = zip(gaps.tolist(), errors.tolist(), strict=True)
         return replace(validation, approach=tuple(pairs))
-    notes = journal.under(name)
+    steps = journal.under(name)
     budget = session.reserve("approaching", TOLERANCE_SHARE)
-    budget = Budget(budget.remaining + notes.seconds, within=budget, before=notes.seconds)
+    budget = Budget(budget.remaining + steps.seconds, within=budget, before=steps.seconds)
     warm = walked.remainder is RemainderMethod.KRIGING
     specs = [
         FoldSpec(
@@ -118,7 +118,7 @@ def _choose_tolerance(
         )
         for split, model in itertools.zip_longest(held_out, walked.models)
     ]
-    with open_folds(specs, client=session.client, notes=notes) as folds:
+    with open_folds(specs, client=session.client, journal=steps) as folds:
         callback = session.report_scale(walked.scale)
         found = approach(folds, walked.path, budget=budget, callback=callback)
     gaps, errors = np.array(found).reshape(-1, 2).T

@@ -28,7 +28,7 @@ from intensor.fitting.solves import CUT_SHORT, solve_seeds
 from intensor.model.model import Model, build_model, shrunk
 from intensor.model.remainder import Remainder
 from intensor.runtime.budget import Budget
-from intensor.solver.loop import mean_squared_error
+from intensor.solver.finish import mean_squared_error
 from intensor.solver.result import Counters, Result, Seconds, Status
 
 __all__ = [

@@ -28,7 +28,7 @@ from intensor.fitting.record import Fit, expand_fit
 from intensor.fitting.samples import Samples
 from intensor.fitting.session import Session
 from intensor.runtime.budget import Budget, listen_for_interrupt
-from intensor.runtime.memory import fitting_bytes, require_memory, spreading_bytes
+from intensor.runtime.memory import expanding_bytes, fitting_bytes, require_memory
 from intensor.solver.loop import Callback
 from intensor.solver.result import warn_if_empty
 from intensor.solver.variants import FAST
@@ -125,7 +125,7 @@ def _require_memory(n: int, lengths: Shape, options: Options, *, condensing: boo
     occurring = tuple(min(length, n) for length in lengths) if condensing else lengths
     needed = fitting_bytes(n, occurring, walk=FAST, solve=options.version)
     if condensing:
-        needed += 2 * spreading_bytes(lengths)
+        needed += 2 * expanding_bytes(lengths)
     require_memory(
         needed,
         f"a fit of {n} observations in a tensor of {sum(lengths)} indices",

@@ -34,14 +34,14 @@ class Job(NamedTuple):
 class Folds(abc.ABC):
     """Folds that take the same steps, one after the other.
 
-    Steps that are in the notes are not taken again: the first one that is not in them begins with
+    Steps that are in the journal are not taken again: the first one that is not in them begins with
     the state that its fold had after them.
 
     Parameters
     ----------
     specs
         The folds, all of the same scale and options.
-    notes
+    journal
         Steps that were taken before the fit was killed, and those to come.
     ahead
         How many requests to make at a time.
@@ -53,21 +53,21 @@ class Folds(abc.ABC):
     """Largest size of a training value in the fitted scale, over all folds."""
 
     def __init__(
-        self, specs: Sequence[FoldSpec], notes: Journal, *, ahead: int = 1, at_once: bool = False
+        self, specs: Sequence[FoldSpec], journal: Journal, *, ahead: int = 1, at_once: bool = False
     ) -> None:
         self.ahead = ahead
         self.scale, self.options = specs[0].scale, specs[0].options
         self.kriges = any(spec.kriges for spec in specs)
         self._specs = specs
-        self._notes = notes
+        self._journal = journal
         self._at_once = at_once
         self._n_taken = 0
-        self._behind: set[tuple[int, int]] = set()  # whose last steps came from the notes
+        self._behind: set[tuple[int, int]] = set()  # whose last steps came from the journal
 
     @property
     def remembers(self) -> bool:
-        """Whether the next step is in the notes, so that it takes no time."""
-        return self._notes.recall(_step_name(self._n_taken, 0)) is not None
+        """Whether the next step is in the journal, so that it takes no time."""
+        return self._journal.recall(_step_name(self._n_taken, 0)) is not None
 
     def take(
         self, requests: Sequence[Request], budget: Budget, callback: Callback
@@ -87,21 +87,23 @@ class Folds(abc.ABC):
                 self._catch_up(job)
             steps = self._advance(fresh, budget, callback) if fresh else []
             found |= known | dict(zip(fresh, steps, strict=True))
-            if fresh and self._notes.active and not any(step.cut for step in steps):
+            if fresh and self._journal.active and not any(step.cut for step in steps):
                 self._record({job: found[job] for job in fresh}, budget.elapsed)
         self._n_taken += len(requests)
         return [[found[job] for job in row] for row in rows]
 
     def _recall(self, job: Job) -> Step | None:
-        saved = self._notes.recall(_step_name(self._n_taken + job.track, job.fold))
+        saved = self._journal.recall(_step_name(self._n_taken + job.track, job.fold))
         shape = self._specs[job.fold].split.training.shape
         return None if saved is None else restore_step(saved, shape)
 
     def _catch_up(self, job: Job) -> None:
-        """Take up the state after the last step, if that came from the notes."""
+        """Take up the state after the last step, if that came from the journal."""
         if (job.track, job.fold) in self._behind:
             self._behind.discard((job.track, job.fold))
-            state = self._notes.recall(_state_name(job)) or self._notes.recall(f"fold {job.fold}")
+            state = self._journal.recall(_state_name(job)) or self._journal.recall(
+                f"fold {job.fold}"
+            )
             if state is not None:
                 self._restore(job, state)
 
@@ -113,7 +115,7 @@ class Folds(abc.ABC):
             entries[f"fold {job.fold}"] = state = self._capture(job)
             if self.ahead > 1:
                 entries[_state_name(job)] = state
-        self._notes.record(entries)
+        self._journal.record(entries)
 
     @abc.abstractmethod
     def _advance(self, jobs: Sequence[Job], budget: Budget, callback: Callback) -> list[Step]:
@@ -148,8 +150,8 @@ def staged(callback: Callback, stage: str) -> Callback:
 class LocalFolds(Folds):
     """Folds in this process, one after the other."""
 
-    def __init__(self, specs: Sequence[FoldSpec], notes: Journal = NO_JOURNAL) -> None:
-        super().__init__(specs, notes)
+    def __init__(self, specs: Sequence[FoldSpec], journal: Journal = NO_JOURNAL) -> None:
+        super().__init__(specs, journal)
         self._folds = [Fold(spec) for spec in specs]
         self.largest = max(spec.largest for spec in specs)
 
@@ -173,15 +175,15 @@ class LocalFolds(Folds):
 
 @contextlib.contextmanager
 def open_folds(
-    specs: Sequence[FoldSpec], *, client: Any = None, notes: Journal = NO_JOURNAL
+    specs: Sequence[FoldSpec], *, client: Any = None, journal: Journal = NO_JOURNAL
 ) -> Iterator[Folds]:
     """Make the folds, on the cluster of a Dask client if there is one, and close them after use."""
     folds: Folds
     if client is None:
-        folds = LocalFolds(specs, notes)
+        folds = LocalFolds(specs, journal)
     else:
         from intensor.fitting.remote import RemoteFolds  # noqa: PLC0415  (imports distributed)
 
-        folds = RemoteFolds(client, specs, notes)
+        folds = RemoteFolds(client, specs, journal)
     with contextlib.closing(folds):
         yield folds

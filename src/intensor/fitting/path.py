@@ -15,7 +15,7 @@ from intensor.fitting.fold import Callback, Request, Step
 from intensor.fitting.folds import Folds
 from intensor.fitting.options import RemainderMethod, Scale
 from intensor.model.model import Model
-from intensor.options.ranges import EXTREME
+from intensor.options.ranges import LARGEST_MAGNITUDE
 from intensor.runtime.budget import Budget
 from intensor.solver.snapshot import capture_model, restore_model
 from intensor.storage.reader import Tree, TreeReader
@@ -246,14 +246,14 @@ def _radii(folds: Folds, one_radius: bool) -> Iterator[float]:
         yield options.radius
         return
     if folds.kriges and one_radius:
-        yield min(SCOUTED_RADIUS_RATIO * radius, EXTREME)
+        yield min(SCOUTED_RADIUS_RATIO * radius, LARGEST_MAGNITUDE)
         return
     ratio = KRIGED_RADIUS_RATIO if folds.kriges else RADIUS_RATIO
     for _ in range(options.n_radii):
         yield radius
-        if radius >= EXTREME:
+        if radius >= LARGEST_MAGNITUDE:
             return
-        radius = min(radius * ratio, EXTREME)
+        radius = min(radius * ratio, LARGEST_MAGNITUDE)
 
 
 def approach(

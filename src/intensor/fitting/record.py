@@ -15,7 +15,7 @@ from intensor.fitting.path import NEARLY_BEST, RadiusPath
 from intensor.model.model import Model
 from intensor.model.predictor import Predictor, UnseenCells, index_counts, known_cells
 from intensor.options.unseen import Unseen, as_unseen
-from intensor.problem.reindex import Whole
+from intensor.problem.reindex import FullTensor
 from intensor.solver.condensing import expand_model, expand_result
 from intensor.solver.result import Result, Status
 
@@ -244,7 +244,7 @@ class Fit:
         )
 
 
-def expand_fit(fit: Fit, full: Whole) -> Fit:
+def expand_fit(fit: Fit, full: FullTensor) -> Fit:
     """Return a fit without unused indices as a fit of the full tensor; it has no remainder."""
     predictor = fit.predictor
     result = expand_result(fit.result, full)
@@ -253,8 +253,8 @@ def expand_fit(fit: Fit, full: Whole) -> Fit:
         model = expand_model(predictor.model, full)
     baseline = predictor.baseline
     if baseline is not None:
-        effects = full.spread(baseline.effects)
+        effects = full.expand(baseline.effects)
         baseline = replace(baseline, shape=full.shape, effects=effects)
-    counts = full.spread(predictor.counts)
+    counts = full.expand(predictor.counts)
     predictor = replace(predictor, model=model, counts=counts, baseline=baseline)
     return replace(fit, predictor=predictor, result=result)

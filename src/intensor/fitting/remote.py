@@ -52,11 +52,13 @@ class RemoteFolds(Folds):
     """Folds whose steps are taken on the workers of a client, all at the same time."""
 
     def __init__(
-        self, client: Client, specs: Sequence[FoldSpec], notes: Journal = NO_JOURNAL
+        self, client: Client, specs: Sequence[FoldSpec], journal: Journal = NO_JOURNAL
     ) -> None:
         n_walks = len(specs) * len(specs[0].options.scales)  # walks that may go on at a time
         ahead = max(1, min(MAX_AHEAD, check_workers(client) // n_walks))
-        super().__init__([_on_one_thread(spec) for spec in specs], notes, ahead=ahead, at_once=True)
+        super().__init__(
+            [_on_one_thread(spec) for spec in specs], journal, ahead=ahead, at_once=True
+        )
         self._client = client
         self._run_name = uuid.uuid4().hex
         self._states: dict[tuple[int, int], Tree] = {}

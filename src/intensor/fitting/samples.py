@@ -11,7 +11,7 @@ import numpy as np
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.data.grouping import Groups, group_rows
 from intensor.data.observations import cell_numbers, standard_order
-from intensor.problem.reindex import Whole, leave_out
+from intensor.problem.reindex import FullTensor, drop_unused_indices
 
 __all__ = ["Samples", "missing_fibre_mode", "sample", "splits"]
 
@@ -51,7 +51,7 @@ class Samples:
     values: FloatArray
     weights: FloatArray | None
     shape: Shape
-    full: Whole | None = None
+    full: FullTensor | None = None
     starts: IndexArray | None = None
 
     def __len__(self) -> int:
@@ -110,7 +110,7 @@ class Samples:
 
     def condensed(self) -> Samples:
         """Return the same observations in a tensor of the indices that occur."""
-        coords, full = leave_out(tuple(self.coords.T), self.shape)
+        coords, full = drop_unused_indices(tuple(self.coords.T), self.shape)
         if full is None:
             return self
         return replace(

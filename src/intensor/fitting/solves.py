@@ -99,10 +99,10 @@ def _place_cells(session: Session, observations: Observations) -> Data:
     if session.client is None or not (many and counted and session.options.version.anywhere):
         return observations
     from intensor.backends.sharded.distributed import (  # noqa: PLC0415  (imports distributed)
-        spread_cells,
+        distribute_cells,
     )
 
-    return spread_cells(session.client, observations, session.options.solver.device)
+    return distribute_cells(session.client, observations, session.options.solver.device)
 
 
 def _exact_oracle(options: Options, observations: Observations) -> Oracle:

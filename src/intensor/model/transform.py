@@ -11,7 +11,7 @@ import numpy as np
 from intensor._arrays import FloatArray
 from intensor.errors import SettingError, ValuesError
 
-__all__ = ["TRANSFORMS", "Transform", "find_transform"]
+__all__ = ["IDENTITY", "TRANSFORMS", "Transform", "find_transform"]
 
 Function = Callable[[FloatArray], FloatArray]
 
@@ -73,8 +73,10 @@ def _square(values: FloatArray) -> FloatArray:
     return np.square(np.maximum(values, 0.0))
 
 
+IDENTITY = Transform(name="none", forward=_same, inverse=_same)
+"""The transform that leaves values as they are."""
 TRANSFORMS = {
-    "none": Transform(name="none", forward=_same, inverse=_same),
+    "none": IDENTITY,
     "sqrt": Transform(name="sqrt", forward=np.sqrt, inverse=_square, largest=1e150),
     "log1p": Transform(name="log1p", forward=np.log1p, inverse=np.expm1, largest=700.0),
 }

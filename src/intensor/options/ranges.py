@@ -15,7 +15,7 @@ from intensor.errors import RadiusError, SettingError
 
 __all__ = [
     "AUTO",
-    "EXTREME",
+    "LARGEST_MAGNITUDE",
     "HeldOut",
     "check_at_least",
     "check_callable",
@@ -31,7 +31,7 @@ __all__ = [
 
 AUTO = "auto"
 """Text that leaves a choice to the library."""
-EXTREME = 1e70
+LARGEST_MAGNITUDE = 1e70
 """Largest size of a value and of the radius; its inverse is the smallest radius. Squares of them
 and of their quotient then stay far from the ends of float64."""
 DEFAULT_SHARE = 0.1
@@ -98,9 +98,10 @@ def check_radius(radius: Any) -> float:
             f"radius is {number}; expected a positive finite number "
             "(the largest value of the data is a sensible lower end)"
         )
-    if not 1.0 / EXTREME <= number <= EXTREME:
+    if not 1.0 / LARGEST_MAGNITUDE <= number <= LARGEST_MAGNITUDE:
         raise RadiusError(
-            f"radius is {number}; expected a number from {1.0 / EXTREME:g} to {EXTREME:g} "
+            f"radius is {number}; expected a number from {1.0 / LARGEST_MAGNITUDE:g} to "
+            f"{LARGEST_MAGNITUDE:g} "
             "(rescale the data)"
         )
     return number

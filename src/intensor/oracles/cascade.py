@@ -23,8 +23,8 @@ from intensor.oracles.base import Answer, Goal, Oracle
 from intensor.oracles.exact.branch_bound import BranchOracle
 from intensor.oracles.exact.device_enumeration import DeviceEnumerationOracle
 from intensor.oracles.exact.enumeration import EnumerationOracle
-from intensor.oracles.exact.oracle import DecomposedOracle
-from intensor.oracles.exact.plan import LEAST_DEVICE_SECONDS
+from intensor.oracles.exact.oracle import SearchOracle
+from intensor.oracles.exact.plan import MIN_DEVICE_SECONDS
 from intensor.oracles.mip import mip_solver
 from intensor.oracles.mip.oracle import MipOracle
 from intensor.oracles.trivial import sum_of_negative, trivial_answer
@@ -154,16 +154,16 @@ class ExactChoice:
         return self.make(data, Terms(patient, threads, time_limit, device))
 
 
-def _enumeration(observations: Observations, terms: Terms) -> DecomposedOracle:
+def _enumeration(observations: Observations, terms: Terms) -> SearchOracle:
     """Return the enumeration that is expected to be faster: on the host or on a CUDA device."""
     oracle = EnumerationOracle(observations, threads=terms.threads)
-    if oracle.expected_seconds() < LEAST_DEVICE_SECONDS or not terms.device.has_cuda():
+    if oracle.expected_seconds() < MIN_DEVICE_SECONDS or not terms.device.has_cuda():
         return oracle
     on_cuda = DeviceEnumerationOracle(observations, threads=terms.threads)
-    return min(oracle, on_cuda, key=DecomposedOracle.expected_seconds)
+    return min(oracle, on_cuda, key=SearchOracle.expected_seconds)
 
 
-def _branch_and_bound(observations: Observations, terms: Terms) -> DecomposedOracle:
+def _branch_and_bound(observations: Observations, terms: Terms) -> SearchOracle:
     return BranchOracle(observations, threads=terms.threads)
 
 
@@ -178,7 +178,7 @@ def _automatic(data: Data, terms: Terms) -> Oracle:
     limit = MAX_EXPECTED_SECONDS if terms.time_limit is None else terms.time_limit
     observations = data.host()
     searches = [search(observations, terms) for search in SEARCHES.values()]
-    fastest = min(searches, key=DecomposedOracle.expected_seconds)
+    fastest = min(searches, key=SearchOracle.expected_seconds)
     seconds = fastest.expected_seconds()
     if seconds <= limit and _fits(fastest):
         return TimeLimitedOracle(fastest, OVERRUN_FACTOR * (1.0 + seconds))
@@ -187,7 +187,7 @@ def _automatic(data: Data, terms: Terms) -> Oracle:
     )
 
 
-def _fits(search: DecomposedOracle) -> bool:
+def _fits(search: SearchOracle) -> bool:
     """Say whether there is memory for the tables of a search."""
     try:
         require_memory(search.expected_bytes(), "an exact search", advice="")

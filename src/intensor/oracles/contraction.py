@@ -11,13 +11,13 @@ from typing import Protocol
 
 import numpy as np
 
-from intensor._arrays import AnyArray, FlagArray, FloatArray
+from intensor._arrays import FlagArray, FloatArray
 from intensor.data.observations import Observations
 from intensor.kernels.sums import contract_by_index
 from intensor.problem.layout import cell_matrix
 from intensor.problem.vertex import mode_offsets, mode_slices
 
-__all__ = ["Contraction", "PerCell", "PerIndex", "PerIndexRemembered"]
+__all__ = ["Contraction", "PerCell", "PerIndexRemembered"]
 
 
 class Contraction(Protocol):
@@ -38,51 +38,25 @@ class Contraction(Protocol):
         ...
 
 
-class _Interpreted:
-    """Finds the cells whose other modes are all on, for the two interpreted ways."""
-
-    def __init__(self, observations: Observations) -> None:
-        self._coords = observations.coords
-        self._slices = mode_slices(observations.shape)
-        self._lengths = observations.shape
-
-    def _others_on(self, mode: int, flags: FlagArray) -> AnyArray:
-        on = np.ones(self._coords[0].shape[0], dtype=bool)
-        for other, column in enumerate(self._coords):
-            if other != mode:
-                on &= flags[self._slices[other]].view(bool)[column]
-        return on
-
-
-class PerCell(_Interpreted):
+class PerCell:
     """A plain loop over the cells: the paper's original way."""
 
     def __init__(self, observations: Observations) -> None:
-        super().__init__(observations)
+        self._coords = observations.coords
         self._indices = [column.tolist() for column in observations.coords]
+        self._slices = mode_slices(observations.shape)
+        self._lengths = observations.shape
 
     def index_costs(self, mode: int, flags: FlagArray, costs: FloatArray) -> FloatArray:
         """Return the costs of the indices of a mode, one addition per cell."""
-        counted = np.where(self._others_on(mode, flags), costs, 0.0)
+        on = np.ones(costs.size, dtype=bool)  # whether all other modes of a cell are on
+        for other, column in enumerate(self._coords):
+            if other != mode:
+                on &= flags[self._slices[other]].view(bool)[column]
         sums = [0.0] * self._lengths[mode]
-        for index, cost in zip(self._indices[mode], counted.tolist(), strict=True):
+        for index, cost in zip(self._indices[mode], np.where(on, costs, 0.0).tolist(), strict=True):
             sums[index] += cost
         return np.array(sums)
-
-
-class PerIndex(_Interpreted):
-    """A loop over the indices, each looking for its cells anew: technique "Index"."""
-
-    def index_costs(self, mode: int, flags: FlagArray, costs: FloatArray) -> FloatArray:
-        """Return the costs of the indices of a mode, one vectorised sum per index."""
-        on = self._others_on(mode, flags)
-        sums = np.zeros(self._lengths[mode])
-        for index in range(sums.size):
-            chosen = costs[on & (self._coords[mode] == index)]
-            if chosen.size:
-                # A running sum adds in cell order; NumPy's own sum would add pairwise.
-                sums[index] = np.add.accumulate(chosen)[-1]
-        return sums
 
 
 class PerIndexRemembered:

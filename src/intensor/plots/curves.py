@@ -192,6 +192,6 @@ def _draw_training(ax: Axes, path: RadiusPath) -> None:
 
 def scale_name(path: RadiusPath) -> str:
     """Return a short name of the scale in which a path of radii was fitted."""
-    transform = "no transform" if path.transform == "none" else path.transform
-    baseline = "no baseline" if path.baseline == "none" else f"{path.baseline} baseline"
-    return f"{transform}, {baseline}" + (" (first look)" if path.sampled else "")
+    transform = {"none": "no transform"}.get(path.transform, path.transform)
+    baseline = {"none": "no"}.get(path.baseline, path.baseline)
+    return f"{transform}, {baseline} baseline" + (" (first look)" if path.sampled else "")

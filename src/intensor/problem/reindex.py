@@ -16,7 +16,7 @@ import numpy as np
 from intensor._arrays import AnyArray, IndexArray, Shape
 from intensor.problem.vertex import Vertices, mode_offsets
 
-__all__ = ["Whole", "leave_out"]
+__all__ = ["FullTensor", "drop_unused_indices"]
 
 MAX_INDICES_PER_CELL = 64
 """Most indices of a mode per cell for which used indices are found by flags instead of sorting."""
@@ -25,7 +25,7 @@ FIRST_CELLS_PER_INDEX = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Whole:
+class FullTensor:
     """The full tensor that a condensed one was made from.
 
     Attributes
@@ -44,7 +44,7 @@ class Whole:
         """Mode lengths of the condensed tensor."""
         return tuple(len(indices) for indices in self.kept)
 
-    def spread(self, numbers: AnyArray) -> AnyArray:
+    def expand(self, numbers: AnyArray) -> AnyArray:
         """Expand rows, one per index with the modes end to end, to all indices; new rows are 0."""
         offsets = mode_offsets(self.shape)[:-1]
         positions = [start + kept for start, kept in zip(offsets.tolist(), self.kept, strict=True)]
@@ -52,18 +52,18 @@ class Whole:
         expanded[np.concatenate(positions)] = numbers
         return expanded
 
-    def spread_vertices(self, vertices: Vertices) -> Vertices:
+    def expand_vertices(self, vertices: Vertices) -> Vertices:
         """Expand vertices of the condensed tensor; they are off at all new indices."""
-        return Vertices(shape=self.shape, count=vertices.count, words=self.spread(vertices.words))
+        return Vertices(shape=self.shape, count=vertices.count, words=self.expand(vertices.words))
 
     def checksums(self) -> list[int]:
         """Return a checksum of the kept indices of each mode."""
         return [zlib.crc32(np.ascontiguousarray(kept, "<i8").tobytes()) for kept in self.kept]
 
 
-def leave_out(
+def drop_unused_indices(
     coords: Sequence[AnyArray], shape: Shape, *, max_indices_per_cell: int = MAX_INDICES_PER_CELL
-) -> tuple[tuple[AnyArray, ...], Whole | None]:
+) -> tuple[tuple[AnyArray, ...], FullTensor | None]:
     """Renumber the indices that occur; return the new coordinates and the full tensor.
 
     If all indices occur, coordinates stay as they are and the second result is None.
@@ -77,7 +77,8 @@ def leave_out(
 
     Examples
     --------
-    >>> coords, full = leave_out([np.array([70, 900, 70]), np.array([0, 2, 1])], (1000, 3))
+    >>> columns = [np.array([70, 900, 70]), np.array([0, 2, 1])]
+    >>> coords, full = drop_unused_indices(columns, (1000, 3))
     >>> [column.tolist() for column in coords]
     [[0, 1, 0], [0, 2, 1]]
     >>> full.shape, [kept.tolist() for kept in full.kept]
@@ -87,7 +88,7 @@ def leave_out(
         _renumber(column, length, max_indices_per_cell)
         for column, length in zip(coords, shape, strict=True)
     ]
-    full = Whole(shape=shape, kept=tuple(kept for kept, _ in modes))
+    full = FullTensor(shape=shape, kept=tuple(kept for kept, _ in modes))
     if full.condensed == shape:
         return tuple(coords), None
     return tuple(numbers for _, numbers in modes), full

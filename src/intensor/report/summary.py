@@ -14,6 +14,7 @@ from intensor.data.lookup import observed_cells
 from intensor.data.observations import cell_numbers
 from intensor.fitting.record import Fit, Validation
 from intensor.fitting.scoring import MAE, RMSE
+from intensor.model.transform import IDENTITY
 
 __all__ = ["Comparison", "FitSummary", "compare", "errors_of", "fitted_name", "summarise"]
 
@@ -141,8 +142,8 @@ def _errors(
 
 def fitted_name(fit: Fit) -> str:
     """Return a name for the quantity that the boxes add up to, such as "sqrt of price"."""
-    value, transform = fit.labels.value, fit.predictor.transform.name
-    name = value if transform == "none" else f"{transform} of {value}"
+    value, transform = fit.labels.value, fit.predictor.transform
+    name = value if transform == IDENTITY else f"{transform.name} of {value}"
     return name if fit.predictor.baseline is None else f"{name} less the baseline"
 
 

@@ -19,9 +19,9 @@ __all__ = [
     "available_memory",
     "cell_bytes",
     "collapsing_bytes",
+    "expanding_bytes",
     "fitting_bytes",
     "require_memory",
-    "spreading_bytes",
 ]
 
 UNLIMITED_BYTES = 1 << 60
@@ -104,7 +104,7 @@ def cell_bytes(n_cells: int, shape: Shape) -> int:
     return n_cells * (len(shape) * 2 * position + 64)
 
 
-def spreading_bytes(shape: Shape) -> int:
+def expanding_bytes(shape: Shape) -> int:
     """Return how many bytes it takes to expand 64 boxes, and those of a witness, to a shape."""
     return 2 * 8 * sum(shape)
 

@@ -20,7 +20,7 @@ from typing import Any, Self
 
 __all__ = ["Pool", "Workers", "blocks_of", "evenly", "one_blas_thread"]
 
-BLOCK = 1 << 15
+MIN_BLOCK_CELLS = 1 << 15
 """Fewest cells that are worth a thread of their own."""
 MAX_BLOCKS = 8
 """Largest number of blocks that cells are cut into."""
@@ -36,7 +36,7 @@ def blocks_of(
     ratio
         Size of the blocks relative to the usual one, for work that is lighter per cell.
     min_cells
-        Fewest cells of a block of the usual size; ``BLOCK`` by default.
+        Fewest cells of a block of the usual size; ``MIN_BLOCK_CELLS`` by default.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def blocks_of(
     >>> blocks_of(100_000)
     [(0, 33344), (33344, 66688), (66688, 100000)]
     """
-    usual = BLOCK if min_cells is None else min_cells
+    usual = MIN_BLOCK_CELLS if min_cells is None else min_cells
     count = max(1, min(MAX_BLOCKS, n_cells // (usual * ratio)))
     size = -(-n_cells // (count * 64)) * 64
     return [(start, min(start + size, n_cells)) for start in range(0, n_cells, size)]

@@ -8,13 +8,13 @@ import numpy as np
 
 from intensor.data.observations import Observations
 from intensor.model.model import Model
-from intensor.problem.reindex import Whole, leave_out
+from intensor.problem.reindex import FullTensor, drop_unused_indices
 from intensor.solver.result import Result
 
 __all__ = ["condense", "expand_model", "expand_result"]
 
 
-def condense(observations: Observations) -> tuple[Observations, Whole | None]:
+def condense(observations: Observations) -> tuple[Observations, FullTensor | None]:
     """Return observations without the indices that never occur, and the full tensor.
 
     Examples
@@ -24,7 +24,7 @@ def condense(observations: Observations) -> tuple[Observations, Whole | None]:
     >>> few.shape, full.shape
     ((2, 2), (901, 3))
     """
-    coords, full = leave_out(observations.coords, observations.shape)
+    coords, full = drop_unused_indices(observations.coords, observations.shape)
     if full is None:
         return observations, None
     narrow = tuple(
@@ -34,12 +34,12 @@ def condense(observations: Observations) -> tuple[Observations, Whole | None]:
     return replace(observations, shape=full.condensed, coords=narrow), full
 
 
-def expand_model(model: Model, full: Whole) -> Model:
+def expand_model(model: Model, full: FullTensor) -> Model:
     """Return a model of the condensed tensor as one of the full tensor."""
-    return replace(model, vertices=full.spread_vertices(model.vertices))
+    return replace(model, vertices=full.expand_vertices(model.vertices))
 
 
-def expand_result(result: Result, full: Whole) -> Result:
+def expand_result(result: Result, full: FullTensor) -> Result:
     """Return a result for the condensed tensor as one for the full tensor."""
     witness = None if result.witness is None else expand_model(result.witness, full)
     return replace(result, model=expand_model(result.model, full), witness=witness)

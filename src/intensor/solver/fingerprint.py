@@ -13,8 +13,8 @@ import numpy as np
 from intensor._arrays import Shape
 from intensor.backends.select import Data
 from intensor.model.model import Model, build_model
-from intensor.problem.reindex import Whole
-from intensor.solver.loop import mean_squared_error
+from intensor.problem.reindex import FullTensor
+from intensor.solver.finish import mean_squared_error
 from intensor.storage.reader import Tree
 
 __all__ = ["fingerprint", "random_boxes"]
@@ -23,7 +23,7 @@ N_BOXES = 32
 """Number of boxes in the random model."""
 
 
-def fingerprint(data: Data, full: Whole | None = None) -> Tree:
+def fingerprint(data: Data, full: FullTensor | None = None) -> Tree:
     """Return numbers that identify observations.
 
     Parameters

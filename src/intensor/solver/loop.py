@@ -11,12 +11,12 @@ from intensor.oracles.base import Oracle
 from intensor.runtime.budget import Budget
 from intensor.solver.checkpoint import NO_SNAPSHOTS, Snapshots
 from intensor.solver.engine import Engine, Version
-from intensor.solver.finish import finish, mean_squared_error
+from intensor.solver.finish import finish
 from intensor.solver.result import Progress, Result, Seconds, Status
 from intensor.solver.settings import Settings
 from intensor.solver.termination import stop_reason
 
-__all__ = ["Callback", "drive", "mean_squared_error", "run"]
+__all__ = ["Callback", "drive", "run"]
 
 Callback = Callable[[Progress], bool | None]
 """The snapshots of a run without a checkpoint."""

@@ -42,7 +42,7 @@ __all__ = [
 
 MAX_MAGNITUDE = 1e100
 """Largest absolute value of any weight or other number of a model that is read, so that no sum
-overflows; data is far smaller (``checks.EXTREME``)."""
+overflows; data is far smaller (``checks.LARGEST_MAGNITUDE``)."""
 MAX_BOUND_EXCESS = 1e-6
 """Largest excess of a bound over the objective, as a share of it; rounding causes no more."""
 STEP_KINDS = ("local", "separation")

@@ -24,8 +24,8 @@ from intensor.data.checks import (
 from intensor.data.observations import Observations, observe
 from intensor.errors import CoordinateError, SettingError
 from intensor.options.ranges import default_memory_limit
-from intensor.problem.reindex import Whole
-from intensor.runtime.memory import collapsing_bytes, require_memory, spreading_bytes
+from intensor.problem.reindex import FullTensor
+from intensor.runtime.memory import collapsing_bytes, expanding_bytes, require_memory
 from intensor.runtime.threads import Workers
 from intensor.solver.condensing import condense
 from intensor.solver.engine import Version
@@ -34,7 +34,7 @@ from intensor.solver.settings import Settings
 __all__ = ["collect"]
 
 OTHER_PLACES = (
-    "solve from Parquet files (coords a path, with memory_limit), spread the cells over a cluster "
+    "solve from Parquet files (coords a path, with memory_limit), distribute cells over a cluster "
     "(client) or use a CUDA device (device)"
 )
 """Advice for data that is too large for memory."""
@@ -53,7 +53,7 @@ def collect(
     memory_limit: int | None,
     client: Any,
     version: Version,
-) -> tuple[Data, Whole | None]:
+) -> tuple[Data, FullTensor | None]:
     """Collapse observations into cells where they are; warn of values above the radius.
 
     The arguments are those of ``solve``. Cells in memory are condensed: the second part of the
@@ -69,7 +69,7 @@ def collect(
         warn_largest_above_radius(max(sharded.highest, lowest), settings.radius)
         return sharded, None
     data: Data
-    full: Whole | None = None
+    full: FullTensor | None = None
     if on_device(values) or (sample_weight is None and settings.device.wants_cuda(_count(values))):
         from intensor.backends.cuda.observations import (  # noqa: PLC0415  (imports numba.cuda)
             observe_on_device,
@@ -97,7 +97,7 @@ def _from_arrays(
     settings: Settings,
     version: Version,
     options: dict[str, Any],
-) -> tuple[Observations, Whole | None]:
+) -> tuple[Observations, FullTensor | None]:
     """Collapse arrays into cells in memory, or refuse what would not fit."""
     size: tuple[int, ...] = tuple(getattr(coords, "shape", ()))
     if len(size) == 2:
@@ -113,7 +113,7 @@ def _from_arrays(
     condensed, full = condense(cells)
     needed = version.bytes_needed(condensed.n_cells, condensed.shape)
     if full is not None:
-        needed += spreading_bytes(full.shape)
+        needed += expanding_bytes(full.shape)
     what = f"a solve of {cells.n_cells} cells in a tensor of {sum(cells.shape)} indices"
     advice = OTHER_PLACES if cells.n_cells > sum(cells.shape) else FEWER_INDICES
     require_memory(needed, what, advice=advice, limit=limit)

@@ -13,10 +13,10 @@ from intensor._arrays import AnyArray, FloatArray, IndexArray, WordArray
 from intensor.backends.base import BoundSums, Cells
 from intensor.backends.cpu import CpuCells
 from intensor.backends.cuda import gram, sums
-from intensor.backends.cuda.blocks import TILE, grid_of, narrow
 from intensor.backends.cuda.device import array_module, check_memory, for_kernels, to_host
 from intensor.backends.cuda.lanes import lane_sums, lane_sums_runs, switch_lanes
 from intensor.backends.cuda.observations import DeviceObservations
+from intensor.backends.cuda.thread_blocks import TILE, grid_of, narrow
 from intensor.backends.elsewhere import CellsElsewhere
 from intensor.backends.packed_cells import distinct, pack_sample
 from intensor.kernels.lanes import still_falling

@@ -8,7 +8,7 @@ import numba.cuda
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
-from intensor.backends.cuda.blocks import TILE, add_up, grid_of
+from intensor.backends.cuda.thread_blocks import TILE, add_up, grid_of
 
 cuda: Any = numba.cuda
 

@@ -8,8 +8,8 @@ import numba.cuda
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, WordArray
-from intensor.backends.cuda.blocks import HALF, LOW_HALF, NONE, TILE, vertices_around
 from intensor.backends.cuda.device import simulated
+from intensor.backends.cuda.thread_blocks import HALF, LOW_HALF, NONE, TILE, vertices_around
 
 cuda: Any = numba.cuda
 

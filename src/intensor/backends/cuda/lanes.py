@@ -8,7 +8,7 @@ import numba.cuda
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, WordArray
-from intensor.backends.cuda.blocks import NONE, TILE, halve, lowest_bit, vertices_around
+from intensor.backends.cuda.thread_blocks import NONE, TILE, halve, lowest_bit, vertices_around
 
 cuda: Any = numba.cuda
 

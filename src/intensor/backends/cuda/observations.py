@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from intensor._arrays import AnyArray, Shape
-from intensor.backends.cuda.blocks import TILE, grid_of
 from intensor.backends.cuda.collapse import collapse_cells, fold_keys, group, split_keys
 from intensor.backends.cuda.device import array_module, check_device, check_memory, to_host
+from intensor.backends.cuda.thread_blocks import TILE, grid_of
 from intensor.backends.select import on_device
 from intensor.data.checks import check_coords, check_shape, check_values
 from intensor.data.observations import Observations

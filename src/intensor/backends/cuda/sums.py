@@ -8,7 +8,7 @@ import numba.cuda
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, WordArray
-from intensor.backends.cuda.blocks import (
+from intensor.backends.cuda.thread_blocks import (
     ALL,
     NONE,
     TILE,

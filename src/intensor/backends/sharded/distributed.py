@@ -39,7 +39,7 @@ from intensor.runtime.threads import Workers
 if TYPE_CHECKING:
     from intensor.backends.cuda.shard import DeviceShard
 
-__all__ = ["DaskShards", "observe_on_workers", "spread_cells"]
+__all__ = ["DaskShards", "distribute_cells", "observe_on_workers"]
 
 DEAD_STATES = ("cancelled", "lost", "error")
 """States of a future that will never have a result."""
@@ -156,7 +156,7 @@ def observe_on_workers(
         return _from_pieces(client, pieces, n_shards, shape, allow_negative, device)
 
 
-def spread_cells(
+def distribute_cells(
     client: Client, observations: Observations, device: Device = CPU
 ) -> ShardedObservations:
     """Distribute cells that are collapsed already, without weights, over a cluster."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from intensor._arrays import FloatArray, IndexArray, Shape
-from intensor.data.checks import MOST_INDICES
+from intensor.data.checks import MAX_INDICES
 from intensor.data.readers.files import check_file, check_unique
 from intensor.data.readers.parquet import DAMAGE, INDEX_PREFIX, check_count, damaged
 from intensor.data.values import find_bad_value
@@ -105,7 +105,7 @@ class Dataset:
                 row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
                 raise _bad(file, first + row, f"{name!r} is empty", CoordinateError)
             indices = column.to_numpy(zero_copy_only=False)
-            length = MOST_INDICES if shape is None else shape[mode]
+            length = MAX_INDICES if shape is None else shape[mode]
             wrong = (indices < 0) | (indices >= length)
             if wrong.any():
                 row = int(np.argmax(wrong))

@@ -16,7 +16,7 @@ from intensor._arrays import FlagArray
 from intensor.oracles.exact.arrangement import with_ground
 from intensor.oracles.exact.enumeration import count_through
 from intensor.oracles.exact.nodes import Node, bound_of, root_node, stack_slabs
-from intensor.oracles.exact.oracle import DecomposedOracle
+from intensor.oracles.exact.oracle import SearchOracle
 from intensor.oracles.exact.plan import Plan, plan_branching
 from intensor.oracles.exact.pool import BoxPool, empty_pool, flags_of_number, found_boxes
 from intensor.oracles.exact.search import NOWHERE, ExactSearch
@@ -33,7 +33,7 @@ SUBTREE_POOL = 32
 """Number of boxes that a subtree remembers."""
 
 
-class BranchOracle(DecomposedOracle):
+class BranchOracle(SearchOracle):
     """Finds the cheapest vertex by branch and bound."""
 
     name = "branch"

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from intensor._arrays import FlagArray, IndexArray
-from intensor.oracles.exact.oracle import DecomposedOracle
+from intensor.oracles.exact.oracle import SearchOracle
 from intensor.oracles.exact.plan import Plan, plan_on_device
 from intensor.oracles.exact.pool import flags_of_number, found_boxes
 from intensor.oracles.exact.scan import scan_listed
@@ -31,7 +31,7 @@ WAVE = 64
 so that the answer does not either."""
 
 
-class DeviceEnumerationOracle(DecomposedOracle):
+class DeviceEnumerationOracle(SearchOracle):
     """Finds the cheapest vertex by enumeration on a CUDA device."""
 
     name = "enumeration"

@@ -11,7 +11,7 @@ from functools import partial
 
 from intensor._arrays import AnyArray, FlagArray
 from intensor.oracles.exact.arrangement import with_ground
-from intensor.oracles.exact.oracle import DecomposedOracle
+from intensor.oracles.exact.oracle import SearchOracle
 from intensor.oracles.exact.plan import Plan, plan_enumeration
 from intensor.oracles.exact.pool import flags_of_number, found_boxes
 from intensor.oracles.exact.scan import scan
@@ -29,7 +29,7 @@ MAX_PIECE_BITS = 8
 """Binary digits of the largest number of pieces."""
 
 
-class EnumerationOracle(DecomposedOracle):
+class EnumerationOracle(SearchOracle):
     """Finds the cheapest vertex by enumeration."""
 
     name = "enumeration"

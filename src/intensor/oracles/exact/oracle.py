@@ -28,7 +28,7 @@ from intensor.problem.vertex import membership
 from intensor.runtime.budget import Budget
 from intensor.runtime.threads import Pool, Workers
 
-__all__ = ["DecomposedOracle"]
+__all__ = ["SearchOracle"]
 
 _LOG = logging.getLogger(__name__)
 Heuristic = Callable[[Observations, FloatArray, FlagArray | None], tuple[FlagArray, float]]
@@ -38,7 +38,7 @@ MAX_SPEED_UP = 5
 """Largest factor by which threads make a search faster; 16 threads were measured to give 4.4."""
 
 
-class DecomposedOracle(ABC):
+class SearchOracle(ABC):
     """Finds the cheapest vertex by decomposition into blocks (see ``blocks``).
 
     Parameters

@@ -15,10 +15,10 @@ import numpy as np
 from intensor._arrays import IndexArray
 
 __all__ = [
-    "LEAST_DEVICE_SECONDS",
     "LONG_BLOCK",
     "MAX_CELLS",
     "MAX_ENTRIES",
+    "MIN_DEVICE_SECONDS",
     "SHORT_BLOCK",
     "UNCUT_ENTRIES",
     "Plan",
@@ -47,7 +47,7 @@ SECONDS_PER_DEVICE_ENTRY = 0.01e-9
 """Seconds that an enumeration on a CUDA device takes per table entry, measured on an H200."""
 MANY_BLOCKS, MANY_BLOCKS_FACTOR = 3, 3.0
 """With three blocks or more a device takes three times as long: more combinations are tried."""
-LEAST_DEVICE_SECONDS = 0.5
+MIN_DEVICE_SECONDS = 0.5
 """Seconds added to the estimate because the device's kernel is compiled once per process."""
 SHARED_BYTES = 48 << 10
 """Bytes of shared memory that a block of threads has on any CUDA device."""
@@ -212,9 +212,7 @@ def plan_on_device(lengths: tuple[int, ...]) -> Plan:
         and _possible(lengths, entries, MAX_ENTRIES, bits)
     ):
         factor = MANY_BLOCKS_FACTOR if n_blocks >= MANY_BLOCKS else 1.0
-        seconds = LEAST_DEVICE_SECONDS + math.ldexp(
-            entries * SECONDS_PER_DEVICE_ENTRY * factor, bits
-        )
+        seconds = MIN_DEVICE_SECONDS + math.ldexp(entries * SECONDS_PER_DEVICE_ENTRY * factor, bits)
     return Plan(firsts=firsts, open_slabs=0, pattern_bits=bits, entries=entries, seconds=seconds)
 
 
