@@ -16,6 +16,8 @@ __all__ = ["lane_sums", "lane_sums_runs", "switch_lanes"]
 
 STRETCH = 16
 """Number of cells that ``lane_sums_runs`` adds without looking at their index if it is the same."""
+STRETCHES_PER_TILE = TILE // STRETCH
+"""Number of stretches in a tile; a kernel needs it as a constant."""
 ALL_SHARES = 2.0**61
 """The integer that stands for the shares of all cells together."""
 ONE = np.uint64(1)
@@ -134,7 +136,7 @@ def lane_sums_runs(  # noqa: PLR0912, PLR0915  (the innermost loop, for each cas
     amounts = cuda.shared.array(TILE, numba.int64)
     parts = cuda.shared.array(TILE, numba.int64)
     indices = cuda.shared.array(TILE, numba.int32)
-    mixed_in = cuda.shared.array(TILE // STRETCH, numba.int32)  # last tile with several indices
+    mixed_in = cuda.shared.array(STRETCHES_PER_TILE, numba.int32)  # last tile with several indices
     thread = cuda.threadIdx.x
     lane, first = thread % width, thread // width * width
     half = lane // 32
