@@ -72,7 +72,7 @@ def test_the_average_is_the_mean_of_the_tensors_and_feasible(signed):
     assert len(np.unique(flags, axis=0)) == len(flags)
 
 
-def test_vertices_that_cancel_are_gone():
+def test_vertices_that_cancel_are_removed():
     flags = np.ones((1, 4), dtype=np.uint8)
     plus, minus = (
         build_model(flags, np.array([weight]), shape=(2, 2), radius=1.0, signed=True)
@@ -96,7 +96,7 @@ def test_the_average_is_certified(signed, options):
     assert report.complete
 
 
-def test_optimal_parts_make_an_optimal_average():
+def test_optimal_results_have_an_optimal_average():
     results = solved()
     assert all(result.status is Status.OPTIMAL for result in results)
     average = average_results(results, observations()[0])
@@ -123,7 +123,7 @@ def test_work_is_added_up_and_one_trace_is_kept():
     assert average.seconds.total == pytest.approx(sum(r.seconds.total for r in results))
 
 
-def test_one_is_its_own_average():
+def test_a_single_result_is_its_own_average():
     (result, *_) = solved()
     assert average_models([result.model]) is result.model
     assert average_results([result], observations()[0]) is result
@@ -143,7 +143,7 @@ def test_averages_are_kriged_too():
 
 
 @pytest.mark.parametrize("options", [{}, {"transform": "sqrt", "baseline": "additive"}], ids=str)
-def test_kriging_adds_what_the_boxes_leave_to_be_expected(options):
+def test_kriging_adds_the_expected_remainder_of_the_boxes(options):
     data, cells, _ = smooth()
     found = fitted(data, radius=9.0, rtol=1e-3, remainder="kriging", seed=2, **options)
     plain = fitted(data, radius=9.0, rtol=1e-3, seed=2, **options)
@@ -258,7 +258,7 @@ def test_ctrl_c_still_gives_predictions_when_the_remainder_is_kriged(stage):
 
 @pytest.mark.parametrize("remainder", ["kriging", "auto"])
 @pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")
-def test_no_time_at_all_and_a_remainder(remainder):
+def test_without_any_time_the_remainder_is_left_out_with_a_warning(remainder):
     data, cells, _ = smooth()
     with pytest.warns(
         RemainderWarning, match="no time to .*krig.* within 1e-09 s; allow more time"
@@ -270,7 +270,7 @@ def test_no_time_at_all_and_a_remainder(remainder):
     checked(found, data)
 
 
-def test_a_remainder_without_time_is_left_out_and_said_so(monkeypatch):
+def test_a_remainder_that_takes_too_long_is_left_out_with_a_warning(monkeypatch):
     data, cells, _ = smooth()
     monkeypatch.setattr(combine_module, "krige", lambda *_, **__: None)
     with pytest.warns(RemainderWarning, match="no time to krige .* before the fit was stopped"):
@@ -280,7 +280,7 @@ def test_a_remainder_without_time_is_left_out_and_said_so(monkeypatch):
     checked(found, data)
 
 
-def test_a_remainder_is_kriged_roughly_where_time_is_short(monkeypatch):
+def test_a_remainder_is_kriged_roughly_if_time_is_short(monkeypatch):
     data, _, _ = smooth()
     asked = []
 

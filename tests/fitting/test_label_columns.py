@@ -57,7 +57,7 @@ def test_labels_of_any_kind_come_back(tmp_path, kind):
 
 
 @pytest.mark.parametrize("label", [(1, 2), None, object(), "\ud800"])
-def test_labels_that_cannot_be_saved(tmp_path, label):
+def test_labels_that_cannot_be_saved_are_refused(tmp_path, label):
     column = np.empty(4, dtype=object)
     column[:] = ["a", "b", "c", "d"]
     column[1] = label
@@ -109,7 +109,7 @@ def altered(path, **changes):
 
 
 @pytest.mark.parametrize("label", ["null", "[1]", "{}", '"\\ud800"', "NaN", '{"os": "system"}'])
-def test_labels_that_json_can_express_and_no_mode_has(tmp_path, label):
+def test_json_that_is_no_label_is_refused(tmp_path, label):
     path = tmp_path / "model.npz"
     save(model_of(labels_of(np.array(["a", 2, True, 0.5], dtype=object))), path)
     texts = [label.encode(), b"2", b"true", b"0.5"]

@@ -127,12 +127,12 @@ def test_a_name_that_is_not_text_cannot_be_saved(plain, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_folder_that_is_not_there(plain, tmp_path):
+def test_saving_to_a_missing_folder_is_an_error(plain, tmp_path):
     with pytest.raises(FileFormatError, match="no folder"):
         plain.save(tmp_path / "no" / "model.npz")
 
 
-def test_the_five_lines_of_the_documentation(plain, tmp_path, monkeypatch):
+def test_the_five_lines_of_the_documentation_read_a_model(plain, tmp_path, monkeypatch):
     blocks = re.findall(r"```python\n(.*?)```", DOCS.read_text(), flags=re.DOTALL)
     assert len(blocks) == 1
     assert len(blocks[0].splitlines()) == 5
@@ -279,7 +279,7 @@ def test_a_path_that_is_not_there_cannot_be_chosen(rich, tmp_path):
         load(path)
 
 
-def test_effects_that_are_not_finite(rich, tmp_path):
+def test_effects_that_are_not_finite_are_refused(rich, tmp_path):
     path = saved(rich, tmp_path)
     altered(path, effects=but(0, np.inf))
     with pytest.raises(ModelFileError, match="effects"):
@@ -398,13 +398,13 @@ def test_a_claim_of_a_huge_array_is_not_believed(plain, tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04" + b"\0" * 100])
-def test_files_that_are_no_archives(tmp_path, content):
+def test_files_that_are_no_archives_are_refused(tmp_path, content):
     (tmp_path / "model.npz").write_bytes(content)
     with pytest.raises(ModelFileError, match=r"model\.npz: "):
         load(tmp_path / "model.npz")
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_a_missing_file_is_an_error(tmp_path):
     with pytest.raises(ModelFileError, match="no such file"):
         load(tmp_path / "model.npz")
     with pytest.raises(ModelFileError, match="folder"):
@@ -417,7 +417,7 @@ def test_python_objects_are_never_read(tmp_path):
         load(tmp_path / "model.npz")
 
 
-def test_packed_models_are_refused(plain, tmp_path):
+def test_compressed_models_are_refused(plain, tmp_path):
     path = saved(plain, tmp_path)
     with np.load(path) as file:
         np.savez_compressed(path, **file)
@@ -425,7 +425,7 @@ def test_packed_models_are_refused(plain, tmp_path):
         load(path)
 
 
-def test_foreign_archives_are_no_models(tmp_path):
+def test_other_archives_are_refused(tmp_path):
     np.savez(tmp_path / "model.npz", x=np.ones(3))
     with pytest.raises(ModelFileError, match="not a model file"):
         load(tmp_path / "model.npz")

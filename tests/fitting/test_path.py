@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 import intensor
-from fitting_cases import CLEAN, NOISY_EIGHT, go_on, specs_of, splits_of
+from fitting_cases import CLEAN, NOISY_EIGHT, go_on, options_of, problem, specs_of, splits_of
 from intensor.fitting import fold as fold_module
-from intensor.fitting.effort import DEFAULT_EFFORT, Effort
 from intensor.fitting.fold import MIN_UNUSED_RADIUS
 from intensor.fitting.folds import open_folds
-from intensor.fitting.options import RemainderMethod, check_options
+from intensor.fitting.options import Effort, RemainderMethod, check_options
 from intensor.fitting.path import (
     CLEARLY_WORSE,
     KRIGED_RADIUS_RATIO,
@@ -31,21 +30,15 @@ from intensor.storage.reader import TreeReader
 THOROUGH = Effort(training_gap=1e-3, held_out_gap=0.0)
 
 
-def walk_splits(held_out, options, *, budget=None, callback=go_on, one_radius=False, **more):
-    with open_folds(specs_of(held_out, options, **more)) as folds:
+def walk_splits(held_out, options, *, budget=None, callback=go_on, one_radius=False):
+    with open_folds(specs_of(held_out, options)) as folds:
         return walk(folds, budget=budget or Budget(), callback=callback, one_radius=one_radius)
 
 
-def walked(data, *, budget=None, callback=go_on, effort=DEFAULT_EFFORT, one_radius=False, **given):
-    options = check_options(**given)
-    return walk_splits(
-        splits_of(data, options),
-        options,
-        budget=budget,
-        callback=callback,
-        effort=effort,
-        one_radius=one_radius,
-    )
+def walked(data, *, budget=None, callback=go_on, one_radius=False, **given):
+    options = options_of(**given)
+    how = {"budget": budget, "callback": callback, "one_radius": one_radius}
+    return walk_splits(splits_of(data, options), options, **how)
 
 
 def largest_of(data, options):
@@ -108,15 +101,16 @@ def test_a_path_is_no_longer_than_asked_for():
 
 
 @pytest.mark.parametrize(("rep", "noise"), [(0, 0.0), (1, 0.1), (2, 0.1), (3, 0.3)])
-def test_the_walk_stops_for_a_reason_and_for_no_other(rep, noise, monkeypatch):
+def test_the_walk_stops_only_for_a_good_reason(rep, noise, monkeypatch):
     models = []
-    binds = fold_module.Fold._binds
+    step = fold_module.Fold.step
 
-    def spy(fold, model):
-        models.append(model)
-        return binds(fold, model)
+    def spy(fold, *arguments):
+        taken = step(fold, *arguments)
+        models.append(taken.model)
+        return taken
 
-    monkeypatch.setattr(fold_module.Fold, "_binds", spy)
+    monkeypatch.setattr(fold_module.Fold, "step", spy)
     path = walked(intensor.planted((7, 7, 7), 200, rep, noise=noise), n_radii=30).path
     assert len(path) < 30
     used = [model.weights.sum() / model.radius for model in models]
@@ -133,9 +127,7 @@ def test_the_walk_stops_for_a_reason_and_for_no_other(rep, noise, monkeypatch):
 
 def test_a_radius_that_does_not_bind_ends_the_walk():
     # Values that no box is needed for: the first radius is all that is tried.
-    coords = np.argwhere(np.ones((5, 5)))
-    data = intensor.Planted(shape=(5, 5), coords=coords, values=np.zeros(25), truth=CLEAN.truth)
-    found = walked(data)
+    found = walked(problem((5, 5), np.argwhere(np.ones((5, 5))), np.zeros(25)))
     assert len(found.path) == 1
     assert len(found.models[0]) == 0
     assert found.path.errors.tolist() == [0.0]

@@ -30,7 +30,7 @@ def scale(**options):
 
 
 @pytest.mark.parametrize("name", ["none", "sqrt", "log1p"])
-def test_what_is_fitted_are_the_transformed_values(name):
+def test_the_transformed_values_are_fitted(name):
     samples = drawn()
     prepared = prepare(samples, scale(transform=name))
     forward = {"none": np.positive, "sqrt": np.sqrt, "log1p": np.log1p}[name]
@@ -65,7 +65,7 @@ def test_effects_come_out_before_boxes_are_fitted(name, weights):
     assert found.means.min() < 0.0 < found.means.max()
 
 
-def test_the_predictor_undoes_it_all():
+def test_the_predictor_undoes_the_preparation():
     samples = drawn()
     prepared = prepare(samples, scale(transform="sqrt", baseline="additive"))
     flags = np.ones((1, sum(samples.shape)), dtype=np.uint8)
@@ -79,7 +79,7 @@ def test_the_predictor_undoes_it_all():
 
 
 @pytest.mark.parametrize("weights", [None, np.arange(1.0, 81.0)])
-def test_counts_are_those_of_the_indices(weights):
+def test_the_observations_of_each_index_are_counted(weights):
     samples = drawn(weights=weights)
     prepared = prepare(samples, scale())
     importance = np.ones(80) if weights is None else weights
@@ -113,7 +113,7 @@ def test_nothing_but_zeros_leaves_a_radius_to_begin_with(baseline):
     assert prepare(samples, scale(baseline=baseline)).largest == MIN_LARGEST
 
 
-def test_samples_are_left_alone():
+def test_samples_are_not_changed():
     samples = drawn()
     before = samples.values.copy()
     samples.coords.flags.writeable = samples.values.flags.writeable = False

@@ -69,7 +69,7 @@ def test_folds_hold_out_every_cell_exactly_once(folds):
 @pytest.mark.parametrize(
     ("enough", "pairs"), [(1, 1), (30, 1), (40, 2), (80, 3), (100, 4), (10_000, 4)]
 )
-def test_as_often_as_it_takes(enough, pairs):
+def test_cells_are_held_out_until_there_are_enough(enough, pairs):
     samples = drawn()  # about 30 of 300 rows are held out
     found = split(samples, folds=None, enough_held_out=enough)
     assert len(found) == pairs
@@ -102,7 +102,7 @@ def test_there_are_no_more_folds_than_cells():
 
 
 @pytest.mark.parametrize("share", [0.001, 0.5, 0.999])
-def test_two_cells_are_one_for_each_side(share):
+def test_each_side_gets_one_of_two_cells(share):
     samples = Samples(
         coords=np.array([[0], [1], [1]]), values=np.arange(3.0), weights=None, shape=(2,)
     )
@@ -148,7 +148,7 @@ def test_a_sample_is_of_entire_cells(most):
     assert not np.array_equal(some.values, sample(samples, most, seed=1).values)
 
 
-def test_few_samples_are_taken_as_they_are():
+def test_few_samples_are_not_sampled():
     samples = drawn()
     assert sample(samples, 300, seed=0) is samples
     single = samples.part(np.zeros(50, dtype=int))
@@ -203,14 +203,14 @@ def test_ratings_are_not_fibres(times):
     assert missing_fibre_mode(of(mask.any(axis=2))) is None
 
 
-def test_fibres_that_are_mostly_empty_too_are_not_missing_entirely():
+def test_fibres_are_not_missing_if_the_others_are_mostly_empty():
     long = {"shape": (40, 10, 8), "share": 0.3, "seed": 1}
     assert missing_fibre_mode(of(fibres(0, kept=0.3, **long))) is None
     assert missing_fibre_mode(of(fibres(0, kept=0.7, **long))) == 0
 
 
 @pytest.mark.parametrize("shape", [(4, 3, 2), (5, 6), (7,), (1, 1)], ids=str)
-def test_nothing_is_missing_of_what_is_complete(shape):
+def test_a_complete_tensor_has_no_missing_fibres(shape):
     assert missing_fibre_mode(of(np.ones(shape, dtype=bool))) is None
 
 
@@ -255,7 +255,7 @@ def test_cells_are_held_out_where_cells_are_missing():
         assert fibres_of(training, mode) & fibres_of(held, mode)
 
 
-def test_modes_are_ruled_out_by_some_cells_as_by_all():
+def test_some_cells_rule_out_the_same_modes_as_all():
     rng = np.random.default_rng(5)
     found = set()
     for seed in range(40):
@@ -296,7 +296,7 @@ def test_rows_are_grouped_once_and_parts_of_them_stay_grouped(monkeypatch):
     prepare(training, check_options(transform="sqrt").scales[0])  # needs no grouping
 
 
-def test_the_standard_order_forgets_the_order_that_was_given():
+def test_the_standard_order_does_not_depend_on_the_given_order():
     samples = drawn()
     shuffled = samples.part(np.random.default_rng(1).permutation(len(samples)))
     for name in ("coords", "values", "weights", "starts"):

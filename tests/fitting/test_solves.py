@@ -10,7 +10,7 @@ from intensor.fitting.options import DEFAULT_RTOL
 from intensor.solver.result import Status
 
 
-def test_the_solutions_have_seeds_of_their_own():
+def test_every_solution_has_its_own_seed():
     first, second = (fitted(radius=0.8, seed=seed) for seed in (3, 4))
     mean = (
         first.predict(EVERY_CELL, unseen="mean") + second.predict(EVERY_CELL, unseen="mean")

@@ -24,7 +24,7 @@ from intensor.errors import (
     SettingError,
 )
 from intensor.fitting.label_columns import capture_labels, restore_labels
-from intensor.fitting.path import RadiusPath
+from intensor.fitting.path import PATH_COLUMNS, PATH_TEXTS, RadiusPath, read_path
 from intensor.fitting.record import Fit, Validation
 from intensor.model.baseline import Baseline
 from intensor.model.model import Model
@@ -51,12 +51,6 @@ __all__ = ["FORMAT_VERSION", "load", "save"]
 
 FORMAT_VERSION = 2
 """Version of the format; it grows when older readers would misunderstand a file."""
-PATH_COLUMNS = ("radii", "errors", "objectives", "boxes", "noise", "seconds", "kriged")
-"""Columns of a path of radii; ``kriged`` exists since version 2."""
-PATH_FIELDS: dict[str, Getter] = {
-    **dict.fromkeys(("transform", "baseline", "metric"), TreeReader.text),
-    "sampled": TreeReader.flag,
-}
 
 
 def _error_if_known(saved: TreeReader, name: str) -> float | None:
@@ -171,7 +165,7 @@ def _capture_validation(validation: Validation | None) -> Tree | None:
     return {
         **capture_fields(validation, VALIDATION_FIELDS),
         "approach": [{"gap": gap, "error": error} for gap, error in validation.approach],
-        "paths": [capture_fields(path, PATH_FIELDS) for path in validation.paths],
+        "paths": [capture_fields(path, (*PATH_TEXTS, "sampled")) for path in validation.paths],
     }
 
 
@@ -193,7 +187,7 @@ def _arrays(fit: Fit, steps: list[str]) -> dict[str, AnyArray]:
     for name, column in capture_trace(fit.result.trace, steps).items():
         arrays[f"trace_{name}"] = column
     for index, path in enumerate(fit.validation.paths if fit.validation else ()):
-        for name in PATH_COLUMNS:
+        for name in (*PATH_COLUMNS, "kriged"):
             arrays[f"path_{index}_{name}"] = _floats(getattr(path, name))
     return arrays
 
@@ -213,7 +207,7 @@ def _restore_fit(header: TreeReader, arrays: TreeReader) -> Fit:
     if version == 1:  # which had no remainder
         header.tree["remainder"] = "none"
     shape = check_shape(header.elements("shape"))
-    model = _restore_model(header.tree, arrays, "", shape)
+    model = _restore_model(_joined(header.tree, arrays, ""), shape)
     return Fit(
         predictor=Predictor(
             model=model,
@@ -232,16 +226,13 @@ def _restore_fit(header: TreeReader, arrays: TreeReader) -> Fit:
 
 def _joined(header: Tree, arrays: TreeReader, stem: str) -> TreeReader:
     """Return a part of the header joined with the arrays whose names begin with ``stem``."""
-    own = {
-        name.removeprefix(stem): array
-        for name, array in arrays.tree.items()
-        if name.startswith(stem)
-    }
+    named = arrays.tree.items()
+    own = {name.removeprefix(stem): array for name, array in named if name.startswith(stem)}
     return TreeReader({**header, **own}, arrays.path, kind=arrays.kind, prefix=stem)
 
 
-def _restore_model(header: Tree, arrays: TreeReader, stem: str, shape: Shape) -> Model:
-    model = restore_model(_joined(header, arrays, stem), shape)
+def _restore_model(saved: TreeReader, shape: Shape) -> Model:
+    model = restore_model(saved, shape)
     check_radius(model.radius)
     return model
 
@@ -273,8 +264,8 @@ def _restore_remainder(header: TreeReader, arrays: TreeReader, shape: Shape) -> 
 def _restore_result(header: TreeReader, arrays: TreeReader, model: Model) -> Result:
     witness = None
     if "witness" in header:
-        part = header.branch("witness").tree
-        witness = _restore_model(part, arrays, "witness_", model.shape)
+        saved = _joined(header.branch("witness").tree, arrays, "witness_")
+        witness = _restore_model(saved, model.shape)
     number = isinstance(header.tree.get("solver"), int)
     steps = [str(step) for step in header.elements("steps")]
     return Result(
@@ -293,22 +284,13 @@ def _restore_validation(header: TreeReader, arrays: TreeReader, version: int) ->
     if "validation" not in header:
         return None
     saved = header.branch("validation")
-    paths = tuple(
-        _restore_path(_joined(part.tree, arrays, f"path_{index}_"), version)
-        for index, part in enumerate(saved.branches("paths"))
-    )
-    validation = Validation(**read_fields(saved, VALIDATION_FIELDS), paths=paths)
+    paths = []
+    for index, part in enumerate(saved.branches("paths")):
+        path = _joined(part.tree, arrays, f"path_{index}_")
+        if version == 1:  # which had no remainder
+            path.tree["kriged"] = np.zeros_like(path.tree.get("radii"))
+        paths.append(RadiusPath(**read_path(path, "<f8"), sampled=path.flag("sampled")))
+    validation = Validation(**read_fields(saved, VALIDATION_FIELDS), paths=tuple(paths))
     if validation.chosen >= len(paths):
         raise saved.damaged(f"path {validation.chosen} was chosen of {len(paths)}")
     return validation
-
-
-def _restore_path(saved: TreeReader, version: int) -> RadiusPath:
-    radii = saved.finite_array("radii", (None,), largest=MAX_MAGNITUDE)
-    if not (radii.size and (radii > 0.0).all()):
-        raise saved.damaged(f"{saved.prefix}radii are not all positive, or there are none")
-    if version == 1:
-        saved.tree["kriged"] = np.zeros(radii.size)
-    columns: Tree = {name: saved.array(name, "<f8", radii.shape) for name in PATH_COLUMNS}
-    columns["kriged"] = columns["kriged"] > 0.0
-    return RadiusPath(**read_fields(saved, PATH_FIELDS), **columns)

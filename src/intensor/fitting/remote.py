@@ -1,13 +1,14 @@
 """Folds on the workers of a Dask cluster.
 
-A step is a task of its own: it gets the state of its fold and returns it, so that any worker can
-take the next step, also when the worker of the last one was lost. With more threads than folds,
-several radii are tried at a time, each on a *track* of its own.
+Each step is a task that gets the state of its fold and returns it, so that any worker can take the
+next step, also when the worker of the last one was lost. With more threads than folds, several
+radii are tried at a time, each on its own *track*.
 """
 
 from __future__ import annotations
 
 import contextlib
+import operator
 import threading
 import time
 import uuid
@@ -25,11 +26,12 @@ from intensor.backends.sharded.cluster import (
     cluster_errors,
 )
 from intensor.errors import WorkerLostError
-from intensor.fitting.fold import Callback, Fold, FoldSpec, Request, Step
+from intensor.fitting.fold import Fold, FoldSpec, Request, Step
 from intensor.fitting.folds import Folds, Job, staged
 from intensor.fitting.journal import NO_JOURNAL, Journal
 from intensor.runtime.budget import Budget
 from intensor.runtime.stopwatch import COMPILING
+from intensor.solver.loop import Callback
 from intensor.storage.reader import Tree, TreeReader
 
 __all__ = ["RemoteFolds"]
@@ -37,11 +39,11 @@ __all__ = ["RemoteFolds"]
 POLL_SECONDS = 0.2
 """Seconds between two looks at the budget while workers are busy."""
 MAX_AHEAD = 4
-"""Most radii that are tried at a time: those beyond the best one are tried in vain."""
+"""Most radii that are tried at a time: trying those beyond the best one is a waste."""
 
 
 class Answer(NamedTuple):
-    """What a task returns: the step, the state of the fold after it, and seconds of compiling."""
+    """Result of a task: the step, the state of the fold after it, and seconds of compiling."""
 
     step: Step
     state: Tree
@@ -63,14 +65,15 @@ class RemoteFolds(Folds):
         self._run_name = uuid.uuid4().hex
         self._states: dict[tuple[int, int], Tree] = {}
         self._sent: list[Any] = []  # the specs, as futures
+        find = operator.attrgetter("largest")
         self.largest = max(
             self._run_tasks(
-                lambda: [client.submit(_largest, spec, pure=False) for spec in self._sent], Budget()
+                lambda: [client.submit(find, spec, pure=False) for spec in self._sent], Budget()
             )
         )
 
     def close(self) -> None:
-        """Let go of what was sent; workers hold nothing else between two steps."""
+        """Let go of the specs that were sent; workers hold nothing else between two steps."""
         self._sent.clear()
 
     def _capture(self, job: Job) -> Tree:
@@ -135,7 +138,7 @@ class RemoteFolds(Folds):
 
 
 def _on_one_thread(spec: FoldSpec) -> FoldSpec:
-    """Return a spec that uses one thread unless told otherwise: workers have other tasks too."""
+    """Return a spec that uses one thread by default: workers have other tasks too."""
     options = spec.options
     if options.solver.threads is not None:
         return spec
@@ -146,10 +149,6 @@ def _on_one_thread(spec: FoldSpec) -> FoldSpec:
 
 _running: dict[str, set[Budget]] = {}
 _lock = threading.Lock()
-
-
-def _largest(spec: FoldSpec) -> float:
-    return spec.largest
 
 
 def _take_step(

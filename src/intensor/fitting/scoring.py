@@ -48,7 +48,7 @@ def _mae(values: FloatArray, predicted: FloatArray, weights: FloatArray) -> floa
 def _mape(values: FloatArray, predicted: FloatArray, weights: FloatArray) -> float:
     some = values != 0.0
     if not some.any():
-        return 0.0 if not predicted.any() else float("inf")
+        return 0.0 if not predicted.any() else math.inf
     relative = np.abs(predicted[some] - values[some]) / np.abs(values[some])
     return float(np.average(relative, weights=weights[some]))
 
