@@ -9,16 +9,7 @@ import pytest
 
 import intensor
 import zoo
-from fitting_cases import (
-    NOISY,
-    WEIGHTS,
-    checked,
-    error_of,
-    fitted,
-    repeated,
-    samples_of,
-    smooth,
-)
+from fitting_cases import NOISY, WEIGHTS, checked, error_of, fitted, repeated, samples_of, smooth
 from intensor.data.observations import observe
 from intensor.errors import RemainderWarning
 from intensor.fitting import combine as combine_module
@@ -34,22 +25,10 @@ DATA = zoo.noisy((6, 5, 4), 80, rep=2)
 ROUGH = {"max_iterations": 6}
 
 
-def solved(*, signed=False, tol=1e-3, **options):
+def solved(*, signed=False, **options):
     values = DATA.values - 0.2 if signed else DATA.values
-    return [
-        intensor.solve(
-            DATA.coords,
-            values,
-            shape=DATA.shape,
-            radius=1.0,
-            tol=tol,
-            rtol=0.0,
-            seed=seed,
-            signed=signed,
-            **options,
-        )
-        for seed in range(3)
-    ]
+    options |= {"shape": DATA.shape, "radius": 1.0, "tol": 1e-3, "rtol": 0.0, "signed": signed}
+    return [intensor.solve(DATA.coords, values, seed=seed, **options) for seed in range(3)]
 
 
 def observations(*, signed=False):
@@ -195,9 +174,8 @@ def test_weights_count_in_the_remainder():
 def test_values_of_any_size_can_be_kriged(scale):
     data, cells, _ = smooth()
     plain = fitted(data, radius=9.0, rtol=1e-3, remainder="kriging")
-    found = fitted(
-        data, values=scale * data.values, radius=9.0 * scale, rtol=1e-3, remainder="kriging"
-    )
+    scaled = dataclasses.replace(data, values=scale * data.values)
+    found = fitted(scaled, radius=9.0 * scale, rtol=1e-3, remainder="kriging")
     size = np.abs(plain.predictor.remainder.field).max()
     assert size > 0.5
     np.testing.assert_allclose(found.predict(cells) / scale, plain.predict(cells), atol=1e-5 * size)
@@ -233,7 +211,7 @@ def test_returning_false_still_gives_predictions_when_the_remainder_is_kriged(re
     assert np.isfinite(predicted).all()
     assert predicted.min() >= 0.0
     assert found.predictor.remainder is None or found.predictor.remainder.shape == data.shape
-    if remainder == "kriging" and len(found.model) > 8:  # what they leave unfinished is kriged
+    if remainder == "kriging" and len(found.model) > 8:  # kriging makes up for unfinished boxes
         assert error_of(found, cells, truth) < 0.6 * truth.std()
     checked(found, data)
 

@@ -59,7 +59,7 @@ def test_only_a_radius_that_was_given_is_warned_about(radius):
 
 @pytest.mark.parametrize("options", [{}, {"transform": "sqrt", "baseline": "additive"}], ids=str)
 def test_weights_count_like_repeated_rows(options):
-    # What is left to chance is what rounding decides late in a run: a loose gap ends it before.
+    # Rounding decides between equals late in a run: a loose gap ends the run before.
     weighted = fitted(radius=0.8, rtol=0.02, sample_weight=WEIGHTS, **options)
     plain = fitted(repeated(WEIGHTS), radius=0.8, rtol=0.02, **options)
     np.testing.assert_allclose(weighted.model.weights, plain.model.weights, atol=1e-9)

@@ -107,7 +107,7 @@ def test_errors_include_the_remainder_if_that_helps(radius, scoring):
     assert kriged != plain.error
     assert (always.error, always.kriged) == (kriged, True)
     assert (perhaps.error, perhaps.kriged) == (min(kriged, plain.error), kriged < plain.error)
-    # how well boxes do is told of the boxes, kriged or not
+    # noise and objective are those of the boxes alone, kriged or not
     assert always.noise == perhaps.noise == plain.noise
     assert always.objective == plain.objective
 

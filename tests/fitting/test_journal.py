@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import intensor
+from fitting_cases import NOISY as DATA
 from intensor._estimator import TensorCompleter
 from intensor.errors import CheckpointError
 from intensor.fitting.journal import NO_JOURNAL
@@ -13,8 +14,6 @@ from intensor.runtime.budget import Budget
 from intensor.solver.checkpoint import NO_SNAPSHOTS
 from intensor.solver.result import Status
 from intensor.storage.codec import read_tree, write_tree
-
-DATA = intensor.planted((6, 6, 6), 150, noise=0.1)
 
 
 def fit(*, stop=None, seen=None, data=DATA, **options):
@@ -257,6 +256,6 @@ def test_a_fit_on_a_cluster_can_be_resumed_there_and_here(tmp_path):
         assert figures(fit(seen=again, resume=True, **options)) == figures(undisturbed)
         path.unlink()
         fit(stop=6, **options)
-    # what the cluster began may be ended here
+    # a fit that began on the cluster may end here
     del options["client"]
     assert figures(fit(resume=True, **options)) == figures(undisturbed)

@@ -74,7 +74,7 @@ def test_a_pair_of_functions_is_a_transform():
 def test_the_remainder_is_one_of_three(remainder, version):
     options = check_options(remainder=remainder, version=version)
     assert options.remainder is RemainderMethod(remainder)
-    assert len(options.scales) == 1  # it is no scale of its own
+    assert len(options.scales) == 1  # the remainder is not part of a scale
 
 
 @pytest.mark.parametrize("n_radii", [MAX_RADII, MAX_RADII + 1, 10**9])

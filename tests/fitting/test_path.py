@@ -15,6 +15,7 @@ from intensor.fitting.path import (
     MAX_RADII_WITHOUT_GAIN,
     MIN_GAIN,
     NEARLY_BEST,
+    PATH_COLUMNS,
     RADIUS_RATIO,
     SCOUTED_RADIUS_RATIO,
     RadiusPath,
@@ -70,19 +71,9 @@ def test_radii_grow_from_the_largest_fitted_value(scale):
     ],
 )
 def test_the_radius_to_take_is_the_smallest_that_is_nearly_the_best(errors, best):
-    nothing = np.zeros(4)
-    path = RadiusPath(
-        transform="none",
-        baseline="none",
-        metric="mae",
-        radii=np.array([1.0, 2.0, 4.0, 8.0]),
-        errors=np.array(errors),
-        objectives=nothing,
-        boxes=nothing,
-        noise=nothing,
-        seconds=nothing,
-        kriged=np.arange(4) == best,
-    )
+    columns = {**dict.fromkeys(PATH_COLUMNS, np.zeros(4)), "kriged": np.arange(4) == best}
+    columns |= {"radii": np.array([1.0, 2.0, 4.0, 8.0]), "errors": np.array(errors)}
+    path = RadiusPath(transform="none", baseline="none", metric="mae", **columns)
     assert path.remainder == "kriging"
     assert (path.best, path.radius, path.error) == (best, 2.0**best, errors[best])
     assert len(path) == 4
@@ -162,16 +153,11 @@ def test_a_warm_walk_reaches_what_cold_solves_reach(data, baseline):
     options = check_options(baseline=baseline)
     prepared = splits_of(data, options)[0].prepared(options.scales[0])
     cells = np.stack(prepared.observations.coords, axis=1).astype(int)
+    means, counts = prepared.observations.means, prepared.observations.counts
+    how = {"signed": prepared.signed, "exact": "off", "rtol": 1e-9}
     for radius, objective in zip(path.radii, path.objectives, strict=True):
         cold = intensor.solve(
-            cells,
-            prepared.observations.means,
-            sample_weight=prepared.observations.counts,
-            shape=data.shape,
-            radius=radius,
-            signed=prepared.signed,
-            exact="off",
-            rtol=1e-9,
+            cells, means, sample_weight=counts, shape=data.shape, radius=radius, **how
         )
         least = cold.objective + prepared.observations.within
         assert objective >= least * (1.0 - 1e-4)

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
+import zoo
 from intensor.data.observations import observe
 from intensor.errors import NegativeValueError, ValuesError
 from intensor.fitting.options import check_options
@@ -14,14 +15,9 @@ from intensor.model.baseline import fit_baseline
 from intensor.model.model import build_model
 
 
-def drawn(n=80, shape=(5, 4, 3), weights=None):
-    rng = np.random.default_rng(3)
-    return Samples(
-        coords=np.stack([rng.integers(0, length, n) for length in shape], axis=1),
-        values=rng.uniform(0.0, 9.0, n),
-        weights=weights,
-        shape=shape,
-    )
+def drawn(weights=None):
+    shape, coords, values, _ = zoo.observed("cube")
+    return Samples(coords=coords, values=values, weights=weights, shape=shape)
 
 
 def scale(**options):

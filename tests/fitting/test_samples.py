@@ -19,6 +19,12 @@ def drawn(n=300, shape=(6, 5, 4), seed=0, weighted=True):
     )
 
 
+def of_cells(cells, shape):
+    """Return samples of some cells; values number the rows."""
+    values = np.arange(float(len(cells)))
+    return Samples(coords=np.array(cells), values=values, weights=None, shape=shape)
+
+
 def cells(samples):
     return set(map(tuple, samples.coords.tolist()))
 
@@ -91,31 +97,20 @@ def test_no_cell_is_held_out_twice(share):
 
 
 def test_there_are_no_more_folds_than_cells():
-    samples = Samples(
-        coords=np.array([[0, 0], [0, 1], [0, 0], [1, 1]]),
-        values=np.ones(4),
-        weights=None,
-        shape=(2, 2),
-    )
+    samples = of_cells([[0, 0], [0, 1], [0, 0], [1, 1]], (2, 2))
     pairs = split(samples, folds=10, share=0.1)
     assert [len(cells(held)) for _, held in pairs] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("share", [0.001, 0.5, 0.999])
 def test_each_side_gets_one_of_two_cells(share):
-    samples = Samples(
-        coords=np.array([[0], [1], [1]]), values=np.arange(3.0), weights=None, shape=(2,)
-    )
-    ((training, held),) = split(samples, share=share)
+    ((training, held),) = split(of_cells([[0], [1], [1]], (2,)), share=share)
     assert len(cells(training)) == len(cells(held)) == 1
 
 
 @pytest.mark.parametrize("folds", [1, 5])
 def test_a_single_cell_cannot_be_split(folds):
-    samples = Samples(
-        coords=np.array([[2, 1]] * 3), values=np.arange(3.0), weights=None, shape=(3, 2)
-    )
-    assert split(samples, folds=folds) == []
+    assert split(of_cells([[2, 1]] * 3, (3, 2)), folds=folds) == []
 
 
 def test_the_seed_decides():
@@ -159,11 +154,8 @@ def test_few_samples_are_not_sampled():
 
 
 def of(mask):
-    """Return samples of the cells that are on; values number the rows."""
-    coords = np.argwhere(mask)
-    return Samples(
-        coords=coords, values=np.arange(float(len(coords))), weights=None, shape=mask.shape
-    )
+    """Return samples of the cells that are on."""
+    return of_cells(np.argwhere(mask), mask.shape)
 
 
 def fibres(mode, *, share=0.5, shape=(12, 10, 8), seed=0, kept=1.0):
@@ -306,10 +298,7 @@ def test_the_standard_order_does_not_depend_on_the_given_order():
 
 
 def test_indices_that_do_not_occur_are_left_out():
-    samples = Samples(
-        coords=np.array([[7000, 1], [5, 0]]), values=np.ones(2), weights=None, shape=(9000, 2)
-    )
-    found = samples.condensed()
+    found = of_cells([[7000, 1], [5, 0]], (9000, 2)).condensed()
     assert found.shape == (2, 2)
     assert found.full.shape == (9000, 2)
     assert found.coords.tolist() == [[1, 1], [0, 0]]

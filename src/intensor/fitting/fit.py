@@ -47,7 +47,7 @@ def fit(
     client: Any = None,
     spent: float = 0.0,
 ) -> Fit:
-    """Choose by validation what the options leave open, then fit all observations.
+    """Choose all that the options leave open by validation, then fit all observations.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def fit(
     labels
         Names of modes and indices; numbers by default.
     callback
-        Called with the ``Progress`` of every solve, whose ``stage`` says what the solve is for;
+        Called with the ``Progress`` of every solve, whose ``stage`` names the part of the fit;
         returning False ends the fit with the best model so far.
     client
         Client of a Dask cluster. Its workers take the steps of folds, radii and scales, and sum

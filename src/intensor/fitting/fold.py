@@ -68,12 +68,8 @@ class FoldSpec:
 
     Attributes
     ----------
-    split
-        Training and held-out observations.
-    scale, options
-        How to prepare and fit the training part.
     remainder
-        What to do with the remainder, if the tensor is small enough to be kriged.
+        Method for the remainder, if the tensor is small enough to be kriged.
     start
         A model whose vertices the fold begins with; None to begin with none.
     """
@@ -106,11 +102,9 @@ class Step:
     objective, noise
         Mean squared error in the fitted scale, on the training and on the held-out cells.
     kriged
-        Whether the error is the one with the remainder kriged.
+        Whether the error includes the kriged remainder.
     binds
         Whether a larger radius could change the fit.
-    model
-        The boxes.
     progress
         Last progress of the solver; None when it made no iteration.
     cut

@@ -47,7 +47,7 @@ class Scale:
 
 
 class RemainderMethod(enum.Enum):
-    """What is done with the remainder: what the boxes leave of the observed values."""
+    """How to predict the remainder: observed values minus boxes. With AUTO, validation decides."""
 
     NONE = "none"
     KRIGING = "kriging"
@@ -94,7 +94,7 @@ class Effort:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Options:
-    """How to fit.
+    """How to fit: the options of ``FIT_OPTIONS``, as objects.
 
     Attributes
     ----------
@@ -102,26 +102,14 @@ class Options:
         Radius in the fitted scale; None to choose it by validation.
     scales
         Scales that validation chooses from; there may be a single one.
-    remainder
-        What to add to the boxes; with AUTO, validation decides.
-    n_solutions
-        Number of models to average.
     folds, share
         Number of folds and share of the cells in each (see ``HeldOut``).
-    scoring
-        The validation error.
-    n_radii
-        Largest number of radii on a path.
-    version, exact
-        The same as in ``solve``.
     adaptive
         Whether the tolerance follows the error on held-out cells, if that is known.
     solver
         Settings of every solve; its radius is replaced.
     memory_limit
-        Bytes that the fit may use; None for what is available.
-    checkpoint
-        File that the fit is written to as it goes; None for no file.
+        Bytes that the fit may use; None for all that are available.
     effort
         How much work the choices are worth.
     """

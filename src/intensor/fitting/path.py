@@ -42,8 +42,8 @@ KRIGED_RADIUS_RATIO = 2.0**0.5
 SCOUTED_RADIUS_RATIO = 2.0
 """Radius for comparing scales if the remainder is kriged, as a multiple of the largest value."""
 MAX_RADII_WITHOUT_GAIN = 3
-"""A walk ends after this many radii without a better error, and after one fewer when the last error
-is clearly worse."""
+"""A walk ends after this many radii without a better error, or one fewer if the last error is
+clearly worse."""
 MIN_GAIN = 1e-3
 """Smallest relative decrease of the error that counts as better."""
 NEARLY_BEST = 0.01
@@ -72,14 +72,13 @@ class RadiusPath:
     errors
         (m,) error on held-out cells in the units of the data, mean of the folds.
     objectives, noise
-        (m,) mean squared error on the training and on the held-out cells in the fitted scale, mean
-        of the folds.
+        (m,) mean squared error on training and held-out cells in the fitted scale, mean of folds.
     boxes
         (m,) number of boxes, mean of the folds.
     seconds
         (m,) seconds since the walk began.
     kriged
-        (m,) whether the error is the one with the remainder kriged.
+        (m,) whether the error includes the kriged remainder.
     sampled
         Whether the path was walked on a sample of the training cells or in a short time, only to
         choose a scale: its errors compare with those of other such paths.
@@ -129,8 +128,6 @@ class Walk(NamedTuple):
 
     Attributes
     ----------
-    scale, path
-        The scale of the values, and the error at every radius.
     models
         One model per fold, at a radius that is nearly the best.
     cut

@@ -32,7 +32,7 @@ class Prepared:
     Attributes
     ----------
     observations
-        What the boxes are fitted to.
+        Cells and values that the boxes are fitted to.
     transform, baseline
         Transform of the values, and main effects that were taken out of them, if any.
     counts

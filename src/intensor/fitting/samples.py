@@ -32,19 +32,14 @@ class Samples:
 
     Attributes
     ----------
-    coords
-        (n, p) cells.
-    values
-        (n,) values.
+    coords, values
+        (n, p) cells and (n,) values.
     weights
         (n,) weights, or None when all are equal.
-    shape
-        Lengths of the modes.
     full
         The tensor before reindexing, if indices without observations were left out.
     starts
-        (u,) first row of each distinct cell, when rows are in standard order; None when they are
-        not.
+        (u,) first row of each distinct cell if rows are in standard order, otherwise None.
     """
 
     coords: IndexArray

@@ -52,10 +52,10 @@ def solve_seeds(
         The first solve may go on from its model: if asked to (``warm``), or if there is too little
         time to start from scratch.
     name, stage
-        Name of these solves in the journal, and what is reported about them.
+        Names of these solves in the journal and in reports of progress.
     """
     options, journal, n = session.options, session.journal, session.options.n_solutions
-    data = _place_cells(session, prepared.observations)
+    data = _distribute(session, prepared.observations)
     exact = options.exact.oracle(
         prepared.observations,
         patient=options.version.patient,
@@ -97,8 +97,8 @@ def solve_seeds(
     return _worth_averaging(results)
 
 
-def _place_cells(session: Session, observations: Observations) -> Data:
-    """Return the cells where they are summed over: here, or on the workers of a cluster."""
+def _distribute(session: Session, observations: Observations) -> Data:
+    """Return the cells: on the workers of a cluster if there are many, otherwise here."""
     many = observations.n_cells >= session.options.effort.distributed_cells
     counted = observations.shares is None
     if session.client is None or not (many and counted and session.options.version.anywhere):
