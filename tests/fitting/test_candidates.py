@@ -73,7 +73,7 @@ def test_scales_of_many_observations_are_chosen_on_a_sample(folds):
 
 def test_a_second_scale_is_walked_if_it_is_not_clearly_worse():
     options = {"values": (4.0 * DENSE.values) ** 2, "transform": "auto"}
-    lenient, strict = (replace(SCOUT_500, runner_up_ratio=ratio) for ratio in (100.0, 1.0))
+    lenient, strict = (replace(SCOUT_500, max_runner_up_ratio=ratio) for ratio in (100.0, 1.0))
     found = fitted(DENSE, effort=lenient, **options)
     paths = found.validation.paths
     assert [path.sampled for path in paths] == [True, True, True, False, False]
@@ -90,7 +90,7 @@ def test_a_single_scale_needs_no_sample():
 
 def test_boxes_fitted_to_a_sample_are_walked_again_if_kriging_does_not_help():
     data = noisy_box()
-    found = fitted(data, remainder="auto", seed=1, n_radii=3, effort=Effort(boxed_rows=100))
+    found = fitted(data, remainder="auto", seed=1, n_radii=3, effort=Effort(max_boxed_rows=100))
     plain = fitted(data, seed=1, n_radii=3)
     assert found.path.remainder == "none"
     assert found.path.radii.tolist() == plain.path.radii.tolist()
@@ -103,7 +103,7 @@ def test_six_scales_share_the_time(remainder):
     data, cells, truth = smooth((20, 20, 20))
     options = {"transform": "auto", "baseline": "auto", "remainder": remainder}
     fitted(NOISY, n_radii=1, **options)  # so that nothing is compiled below
-    found = fitted(data, time_limit=1.5, rtol=1e-9, **options)
+    found = fitted(data, time_limit=1.0, rtol=1e-9, **options)
     paths = found.validation.paths
     names = [(path.transform, path.baseline) for path in paths]
     assert len(set(names)) == 6

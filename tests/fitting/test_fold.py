@@ -60,7 +60,7 @@ def test_predictions_may_leave_the_range_of_a_transform():
     reciprocal = (lambda v: -1.0 / v, lambda z: -1.0 / z)
     spec = spec_of(data, transform=reciprocal, baseline="additive")
     for radius in (1.0, 2.0, 4.0):
-        assert np.isfinite(step_of(spec, radius * spec.largest).noise)
+        assert np.isfinite(step_of(spec, radius * spec.largest_value).noise)
 
 
 def test_a_gap_is_approached():
@@ -125,19 +125,19 @@ def test_boxes_of_a_kriged_fold_see_a_sample_and_kriging_sees_all(monkeypatch):
 
     monkeypatch.setattr(fold_module, "krige", spy)
     monkeypatch.setattr(fold_module, "FastEngine", engine)
-    spec = spec_of(remainder="kriging", effort=Effort(boxed_rows=60))
+    spec = spec_of(remainder="kriging", effort=Effort(max_boxed_rows=60))
     step_of(spec, 1.0)
     n_cells = spec.split.training.n_cells
     assert seen["kriged"] == n_cells > 60
     assert 20 < seen["boxed"] < 0.8 * n_cells
-    step_of(spec_of(effort=Effort(boxed_rows=60)), 1.0)  # without a remainder, boxes see all
+    step_of(spec_of(effort=Effort(max_boxed_rows=60)), 1.0)  # without a remainder, boxes see all
     assert seen["boxed"] == n_cells
 
 
 def test_a_sparse_tensor_is_not_kriged():
-    assert not spec_of(intensor.planted((8, 8, 8), 8, noise=0.1), remainder="auto").kriges
-    assert spec_of(remainder="auto").kriges
-    assert not spec_of().kriges
+    assert not spec_of(intensor.planted((8, 8, 8), 8, noise=0.1), remainder="auto").may_krige
+    assert spec_of(remainder="auto").may_krige
+    assert not spec_of().may_krige
 
 
 def test_a_step_without_time_is_marked_as_cut():

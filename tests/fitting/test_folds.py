@@ -5,7 +5,7 @@ import pytest
 
 from fitting_cases import NOISY_EIGHT, go_on, specs_of, splits_of
 from intensor.fitting.fold import Fold, Request
-from intensor.fitting.folds import open_folds, staged
+from intensor.fitting.folds import open_folds, with_stage
 from intensor.fitting.options import check_options
 from intensor.runtime.budget import Budget
 from intensor.solver.result import Progress
@@ -64,8 +64,8 @@ def test_every_fold_takes_every_step():
     with open_folds(specs()) as folds:
         found = taken(folds)
         assert folds.ahead == 1
-        assert not folds.kriges
-        assert folds.largest == max(spec.largest for spec in specs())
+        assert not folds.may_krige
+        assert folds.largest_value == max(spec.largest_value for spec in specs())
     assert [len(steps) for steps in found] == [2, 2, 2]
     with open_folds(specs()) as folds:
         together = folds.take(REQUESTS, Budget(), go_on)
@@ -84,7 +84,7 @@ def test_steps_in_the_journal_are_not_taken_again(n_entries, counted):
     counted.clear()
     journal.saved = snapshots[n_entries]
     with open_folds(specs(), journal=journal) as folds:
-        assert folds.remembers == (n_entries > 0)
+        assert folds.knows_next_step == (n_entries > 0)
         check_same(taken(folds), expected)
     assert len(counted) == 6 - n_entries
 
@@ -100,7 +100,7 @@ def test_a_step_that_was_cut_off_is_not_recorded():
 def test_the_callback_is_told_the_stage():
     heard = []
     progress = Progress(1, "local", 2, 0.5, 0.25, 0.1, 0.1, 0.0)
-    staged(lambda now: heard.append(now) or True, "gap 0.1")(progress)
+    with_stage(lambda now: heard.append(now) or True, "gap 0.1")(progress)
     assert progress.stage == "solve"
     assert heard == [progress._replace(stage="gap 0.1")]
     stages = []

@@ -222,13 +222,13 @@ def test_a_finished_part_replaces_its_section(tmp_path):
 
 
 def test_without_a_file_nothing_is_remembered():
-    section = NO_JOURNAL.under("walk")
+    section = NO_JOURNAL.section("walk")
     section.record({"clock": {"seconds": 3.0}})
     assert section.recall("clock") is None
     assert section.budget(Budget()).elapsed < 1.0
     assert not section.active
-    assert NO_JOURNAL.choose("late", True) is True
-    assert NO_JOURNAL.choose("late", False) is False
+    assert NO_JOURNAL.decide("late", True) is True
+    assert NO_JOURNAL.decide("late", False) is False
     assert NO_JOURNAL.snapshots("fit") is NO_SNAPSHOTS
 
 

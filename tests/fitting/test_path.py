@@ -44,7 +44,7 @@ def walked(data, *, budget=None, callback=go_on, one_radius=False, **given):
 
 def largest_of(data, options):
     splits = splits_of(data, options)
-    return max(prepare(split.training, options.scales[0]).largest for split in splits)
+    return max(prepare(split.training, options.scales[0]).largest_value for split in splits)
 
 
 # --- the radii

@@ -9,7 +9,7 @@ import zoo
 from intensor.data.observations import observe
 from intensor.errors import NegativeValueError, ValuesError
 from intensor.fitting.options import check_options
-from intensor.fitting.preparation import MIN_LARGEST, Split, prepare
+from intensor.fitting.preparation import MIN_FIRST_RADIUS, Split, prepare
 from intensor.fitting.samples import Samples
 from intensor.model.baseline import fit_baseline
 from intensor.model.model import build_model
@@ -34,7 +34,7 @@ def test_the_transformed_values_are_fitted(name):
     expected = observe(samples.coords, fitted, shape=samples.shape)
     assert np.array_equal(prepared.observations.means, expected.means)
     assert prepared.observations.within == expected.within
-    assert prepared.largest == fitted.max()
+    assert prepared.largest_value == fitted.max()
     assert prepared.baseline is None
     assert not prepared.signed
 
@@ -56,7 +56,7 @@ def test_effects_come_out_before_boxes_are_fitted(name, weights):
     np.testing.assert_allclose(found.means, expected.means, atol=1e-13)
     assert found.within == pytest.approx(expected.within, rel=1e-12)
     assert found.mean_square == pytest.approx(expected.mean_square, rel=1e-12)
-    assert prepared.largest == np.abs(found.means).max()
+    assert prepared.largest_value == np.abs(found.means).max()
     assert prepared.signed
     assert found.means.min() < 0.0 < found.means.max()
 
@@ -106,7 +106,7 @@ def test_values_must_exist_in_the_fitted_scale():
 def test_nothing_but_zeros_leaves_a_radius_to_begin_with(baseline):
     samples = drawn()
     samples.values[:] = 0.0
-    assert prepare(samples, scale(baseline=baseline)).largest == MIN_LARGEST
+    assert prepare(samples, scale(baseline=baseline)).largest_value == MIN_FIRST_RADIUS
 
 
 def test_samples_are_not_changed():

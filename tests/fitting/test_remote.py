@@ -194,7 +194,7 @@ def test_an_estimator_with_a_client_makes_the_same_fit(client):
 def test_the_last_fit_on_workers_is_the_same(client):
     given = {"radius": 1.0, "max_iterations": 4, "threads": 1, "rtol": 1e-9}
     here, there = (
-        fitted(DATA, client=one, effort=Effort(distributed_cells=1), **given)
+        fitted(DATA, client=one, effort=Effort(min_distributed_cells=1), **given)
         for one in (None, client)
     )
     assert there.objective == pytest.approx(here.objective, rel=1e-9)

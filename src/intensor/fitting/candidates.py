@@ -32,7 +32,7 @@ WALKING_SHARE = 0.5
 SCOUTING_SHARE = 0.5
 """Share of that time that scouting may take."""
 BRIEF_SHARE = 0.02
-"""All scales are walked in full when scouting took less than this share of the time for walking."""
+"""All scales are walked in full if scouting took less than this share of the time for walking."""
 MAX_FINALISTS = 2
 """Most scales that are walked in full after all were scouted."""
 
@@ -60,13 +60,13 @@ class Candidates:
     def _walk_scales(self) -> tuple[list[RadiusPath], list[Walk]]:
         scales = self._options.scales
         limited = self._large or math.isfinite(self._budget.remaining)
-        if not self._journal.choose("scouting", len(scales) > 1 and limited):
+        if not self._journal.decide("scouting", len(scales) > 1 and limited):
             return [], self._walk_in_turn("foremost", scales)
         walks, finished = self._scout()
         if finished:
             return [], walks
         scouted = [replace(one.path, sampled=True) for one in walks]
-        if self._journal.choose("only scouted", self._budget.spent):
+        if self._journal.decide("only scouted", self._budget.spent):
             best = min(walks, key=lambda one: one.path.error)
             return scouted, [best._replace(cut=True)]
         return scouted, self._walk_in_turn("foremost", self._finalists(walks))
@@ -76,27 +76,23 @@ class Candidates:
         budget = Budget(SCOUTING_SHARE * self._budget.remaining, within=self._budget)
         scouted_splits = self._splits
         if self._large:
-            first, seed, most = (
-                self._splits[0],
-                self._options.solver.seed,
-                self._effort.scouting_rows,
-            )
-            parts = (first.training, first.held)
+            most, seed = self._effort.scouting_rows, self._options.solver.seed
+            parts = (self._splits[0].training, self._splits[0].held)
             scouted_splits = [Split(*(sample(part, most, seed=seed) for part in parts))]
         one_radius = self._options.remainder is not RemainderMethod.NONE and self._can_krige
         walks = self._walk_all("scout", budget, scouted_splits, one_radius=one_radius)
         brief = budget.elapsed < BRIEF_SHARE * self._budget.remaining
-        if self._journal.choose("briefly", one_radius and not self._large and brief):
+        if self._journal.decide("briefly", one_radius and not self._large and brief):
             walks = self._walk_all("walk", budget, self._splits)
             one_radius = False
         unfinished = self._large or one_radius or budget.spent
-        return walks, not self._journal.choose("scouted", unfinished)
+        return walks, not self._journal.decide("scouted", unfinished)
 
     def _finalists(self, scouted: Sequence[Walk]) -> list[Scale]:
         """Return the best scale, and the runner-up if it is not clearly worse."""
         errors = np.array([one.path.error for one in scouted])
         order = np.argsort(errors, kind="stable")[:MAX_FINALISTS].tolist()
-        most = self._effort.runner_up_ratio * errors[order[0]]
+        most = self._effort.max_runner_up_ratio * errors[order[0]]
         return [scouted[one].scale for one in order if one == order[0] or errors[one] <= most]
 
     def _walk_all(
@@ -104,7 +100,7 @@ class Candidates:
     ) -> list[Walk]:
         """Walk all scales, each in an even share of the time, or at the same time on a cluster.
 
-        The first one is always walked, the others while there is time for choosing at all.
+        The first scale is always walked, the others as long as there is time for choosing.
         """
         scales = self._options.scales
         walk_one = partial(self._walk, stage, held_out, one_radius=one_radius)
@@ -117,7 +113,7 @@ class Candidates:
         found: list[Walk] = []
         for number, scale in enumerate(scales):
             late = bool(found) and self._budget.spent
-            if self._journal.choose(f"no {stage}, {scale.name}", late):
+            if self._journal.decide(f"no {stage}, {scale.name}", late):
                 break
             own = Budget(budget.remaining / (len(scales) - number), within=budget)
             found.append(walk_one(scale, own))
@@ -126,12 +122,12 @@ class Candidates:
     def _walk_in_turn(
         self, stage: str, scales: Sequence[Scale], *, remainder: RemainderMethod | None = None
     ) -> list[Walk]:
-        """Walk the first scale, and each other one while there is time for another such walk."""
+        """Walk the first scale, and the others as long as there is time for another such walk."""
         found: list[Walk] = []
         seconds = 0.0
         for scale in scales:
             late = seconds > self._budget.remaining or (bool(found) and self._budget.spent)
-            if self._journal.choose(f"no {stage}, {scale.name}", late):
+            if self._journal.decide(f"no {stage}, {scale.name}", late):
                 break
             started = self._budget.elapsed
             found.append(self._walk(stage, self._splits, scale, self._budget, remainder=remainder))
@@ -153,7 +149,7 @@ class Candidates:
         saved = self._journal.recall(name)
         if saved is not None:
             return restore_walk(saved, scale, session.samples.shape)
-        journal, callback = self._journal.under(name), session.report_scale(scale)
+        journal, callback = self._journal.section(name), session.callback_for(scale)
         own, remainder = journal.budget(budget), remainder or self._options.remainder
         specs = [
             FoldSpec(split=split, scale=scale, options=self._options, remainder=remainder)
@@ -166,12 +162,12 @@ class Candidates:
 
     def _walk_again_without_kriging(self, walks: list[Walk]) -> list[Walk]:
         """Walk again if boxes were fitted to a sample because of kriging, which does not help."""
-        sampled = len(self._splits[0].training) > self._effort.boxed_rows
+        sampled = len(self._splits[0].training) > self._effort.max_boxed_rows
         may_krige = self._can_krige and self._options.remainder is RemainderMethod.AUTO
         in_use = any(one.remainder is RemainderMethod.KRIGING for one in walks)
         if not sampled or not may_krige or in_use:
             return walks
-        if self._journal.choose("no boxes", self._budget.spent):
+        if self._journal.decide("no boxes", self._budget.spent):
             return walks
         scales = [one.scale for one in walks]
         again = self._walk_in_turn("boxes", scales, remainder=RemainderMethod.NONE)

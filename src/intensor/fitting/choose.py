@@ -72,12 +72,12 @@ def _hold_out(session: Session) -> list[Split]:
     if chosen and options.n_solutions == 1 and options.remainder is not RemainderMethod.AUTO:
         return []
     large = len(session.samples) > options.effort.scouting_rows
-    if journal.choose("no splits", large and session.budget.spent):
+    if journal.decide("no splits", large and session.budget.spent):
         return []
     seed = options.solver.seed
     pairs = splits(session.samples, folds=options.folds, share=options.share, seed=seed)
     found = [Split(training, held) for training, held in pairs]
-    return [] if journal.choose("no validation", large and session.budget.spent) else found
+    return [] if journal.decide("no validation", large and session.budget.spent) else found
 
 
 def _choose_tolerance(
@@ -98,7 +98,7 @@ def _choose_tolerance(
         gaps = saved.finite_array("gaps", (None,))
         errors = saved.array("errors", "<f8", gaps.shape)
         return replace(validation, approach=tuple(zip(gaps.tolist(), errors.tolist(), strict=True)))
-    steps = journal.under(name)
+    steps = journal.section(name)
     budget = steps.budget(session.reserve("approaching", TOLERANCE_SHARE))
     warm = walked.remainder is RemainderMethod.KRIGING
     specs = [
@@ -112,7 +112,7 @@ def _choose_tolerance(
         for split, model in itertools.zip_longest(held_out, walked.models)
     ]
     with open_folds(specs, client=session.client, journal=steps) as folds:
-        callback = session.report_scale(walked.scale)
+        callback = session.callback_for(walked.scale)
         found = approach(folds, walked.path, budget=budget, callback=callback)
     gaps, errors = np.array(found).reshape(-1, 2).T
     journal.record({name: {"gaps": gaps, "errors": errors}})
@@ -126,7 +126,7 @@ def _measure_averaging(
     options = session.options
     if options.n_solutions == 1 or walked.remainder is not RemainderMethod.NONE:
         return validation
-    if session.journal.choose("no averages", session.budget.spent):
+    if session.journal.decide("no averages", session.budget.spent):
         return validation
     single, averaged = [], []
     budget = session.reserve("averaging", AVERAGING_SHARE)

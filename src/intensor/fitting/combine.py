@@ -73,7 +73,7 @@ def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
     results = solve_seeds(
         session,
         prepared,
-        radius=choice.radius or prepared.largest,
+        radius=choice.radius or prepared.largest_value,
         tolerance=None if choice.validation is None else choice.validation.tolerance,
         walked=choice.walked,
         budget=_before_kriging(session.budget, choice),

@@ -81,12 +81,12 @@ class FoldSpec:
     start: Model | None = None
 
     @property
-    def largest(self) -> float:
+    def largest_value(self) -> float:
         """Largest size of a training value in the fitted scale."""
-        return self.split.prepared(self.scale).largest
+        return self.split.prepared(self.scale).largest_value
 
     @property
-    def kriges(self) -> bool:
+    def may_krige(self) -> bool:
         """Whether the remainder may be kriged, which needs a small tensor."""
         return self.remainder is not RemainderMethod.NONE and can_krige(self.split.training)
 
@@ -152,10 +152,10 @@ class Fold:
 
     def __init__(self, spec: FoldSpec) -> None:
         self._spec = spec
-        self._kriges = spec.kriges
+        self._may_krige = spec.may_krige
         self._prepared = self._boxed = spec.split.prepared(spec.scale)
-        training, most = spec.split.training, spec.options.effort.boxed_rows
-        if self._kriges and len(training) > most:
+        training, most = spec.split.training, spec.options.effort.max_boxed_rows
+        if self._may_krige and len(training) > most:
             some = sample(training, most, seed=spec.options.solver.seed)
             self._boxed = prepare(some, spec.scale)
         self._engine: FastEngine | None = None
@@ -165,7 +165,7 @@ class Fold:
         """Fit the training part and measure the error on the held-out cells."""
         effort, settings = self._spec.options.effort, self._settings(request.radius)
         if request.gap is None:
-            ratio = effort.kriging_gap_ratio if self._kriges else 1.0
+            ratio = effort.kriging_gap_ratio if self._may_krige else 1.0
             share, gap = effort.training_gap, ratio * effort.held_out_gap * self._noise
         else:
             settings = replace(settings, tol=request.gap, rtol=0.0)
@@ -192,7 +192,7 @@ class Fold:
         """Return the step that ends with a model, with its remainder kriged if that is better."""
         error, self._noise = self._score(self._boxed.predictor(model))
         kriged, kriging_seconds = False, 0.0
-        if self._kriges:
+        if self._may_krige:
             started, solver = budget.elapsed, self._spec.options.solver
             remainder = krige(
                 self._prepared.observations,
@@ -214,7 +214,7 @@ class Fold:
             noise=self._noise,
             kriged=kriged,
             # with a kriged remainder, an unused part of the radius says nothing
-            binds=self._kriges or used > (1.0 - MIN_UNUSED_RADIUS) * model.radius,
+            binds=self._may_krige or used > (1.0 - MIN_UNUSED_RADIUS) * model.radius,
             model=model,
             progress=progress,
             cut=budget.spent,

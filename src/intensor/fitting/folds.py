@@ -13,7 +13,7 @@ from intensor.runtime.budget import Budget
 from intensor.solver.loop import Callback
 from intensor.storage.reader import Tree, TreeReader
 
-__all__ = ["Folds", "Job", "open_folds", "staged"]
+__all__ = ["Folds", "Job", "open_folds", "with_stage"]
 
 
 class Job(NamedTuple):
@@ -42,7 +42,7 @@ class Folds(abc.ABC):
         Whether all jobs of a call are done and recorded together instead of one after the other.
     """
 
-    largest: float
+    largest_value: float
     """Largest size of a training value in the fitted scale, over all folds."""
 
     def __init__(
@@ -50,7 +50,7 @@ class Folds(abc.ABC):
     ) -> None:
         self.ahead = ahead
         self.scale, self.options = specs[0].scale, specs[0].options
-        self.kriges = any(spec.kriges for spec in specs)
+        self.may_krige = any(spec.may_krige for spec in specs)
         self._specs = specs
         self._journal = journal
         self._at_once = at_once
@@ -58,7 +58,7 @@ class Folds(abc.ABC):
         self._behind: set[tuple[int, int]] = set()  # folds whose last steps are in the journal
 
     @property
-    def remembers(self) -> bool:
+    def knows_next_step(self) -> bool:
         """Whether the next step is in the journal, so that it takes no time."""
         return self._journal.recall(_step_name(self._n_taken, 0)) is not None
 
@@ -134,7 +134,7 @@ def _state_name(job: Job) -> str:
     return f"track {job.track} of fold {job.fold}"
 
 
-def staged(callback: Callback, stage: str) -> Callback:
+def with_stage(callback: Callback, stage: str) -> Callback:
     """Return a callback that names the stage which the solve belongs to."""
     return lambda progress: callback(progress._replace(stage=stage))
 
@@ -145,11 +145,11 @@ class LocalFolds(Folds):
     def __init__(self, specs: Sequence[FoldSpec], journal: Journal = NO_JOURNAL) -> None:
         super().__init__(specs, journal)
         self._folds = [Fold(spec) for spec in specs]
-        self.largest = max(spec.largest for spec in specs)
+        self.largest_value = max(spec.largest_value for spec in specs)
 
     def _advance(self, jobs: Sequence[Job], budget: Budget, callback: Callback) -> list[Step]:
         return [
-            self._folds[job.fold].step(job.request, budget, staged(callback, job.request.stage))
+            self._folds[job.fold].step(job.request, budget, with_stage(callback, job.request.stage))
             for job in jobs
         ]
 

@@ -30,8 +30,8 @@ ROWS_AT_ONCE = 1 << 16
 class Journal:
     """Entries of a fit by their keys; without a target it remembers nothing.
 
-    ``under`` gives a section of the journal for one part of the fit, whose keys all begin with the
-    key of that part and a slash. ``elapsed`` are the seconds that the fit took so far.
+    A section is a journal for one part of the fit: its keys all begin with the key of that part and
+    a slash. ``elapsed`` are the seconds that the fit took so far.
     """
 
     def __init__(self, target: CheckpointTarget | None = None) -> None:
@@ -88,7 +88,7 @@ class Journal:
                 del self._entries[key]
             self._put(entries)
 
-    def choose(self, key: str, decision: bool) -> bool:
+    def decide(self, key: str, decision: bool) -> bool:
         """Return the decision that was made before, or else remember this one."""
         saved = self.recall(key)
         if saved is not None:
@@ -107,7 +107,7 @@ class Journal:
             store=lambda tree: self._put({key: {"run": tree}}),
         )
 
-    def under(self, key: str) -> Journal:
+    def section(self, key: str) -> Journal:
         """Return the section of a key."""
         section = copy.copy(self)  # which shares the file, the entries and the lock
         section._prefix = f"{self._prefix}{key}/"
@@ -132,6 +132,7 @@ class Journal:
 
 
 NO_JOURNAL = Journal()
+"""Journal that remembers nothing."""
 
 
 def _decisive(options: Options) -> Tree:

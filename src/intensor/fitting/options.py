@@ -63,10 +63,10 @@ class Effort:
     scouting_rows
         Number of training observations that is enough to compare scales. Where there are more,
         scales are compared on a sample of this size, and the radius is then chosen on all of them.
-    runner_up_ratio
+    max_runner_up_ratio
         A runner-up among the scales is walked too when its error is at most this many times the
         least error.
-    boxed_rows
+    max_boxed_rows
         Most observations that boxes are fitted to while the remainder is kriged; kriging itself
         sees all of them.
     training_gap
@@ -78,18 +78,18 @@ class Effort:
     kriging_gap_ratio
         Factor on ``held_out_gap`` when the remainder is kriged: boxes then only have to tell
         which indices are alike.
-    distributed_cells
+    min_distributed_cells
         Fewest cells that the workers of a cluster sum over together; for fewer, a round of
         messages takes as long as the sums.
     """
 
     scouting_rows: int = 1 << 14
-    runner_up_ratio: float = 1.1
-    boxed_rows: int = 1 << 16
+    max_runner_up_ratio: float = 1.1
+    max_boxed_rows: int = 1 << 16
     training_gap: float = 0.5
     held_out_gap: float = 0.25
     kriging_gap_ratio: float = 4.0
-    distributed_cells: int = 1 << 20
+    min_distributed_cells: int = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -202,7 +202,7 @@ def walk(folds: Folds, *, budget: Budget, callback: Callback, one_radius: bool =
     """
     progression = _Progression()
     for radius, steps in _steps(folds, _radii(folds, one_radius), budget, callback):
-        if not progression.add(radius, steps) or (budget.spent and not folds.remembers):
+        if not progression.add(radius, steps) or (budget.spent and not folds.knows_next_step):
             break
     rows, scale = progression.rows, folds.scale
     columns: dict[str, Any] = {name: np.array([row[name] for row in rows]) for name in rows[0]}
@@ -226,13 +226,13 @@ def _steps(
 
 def _radii(folds: Folds, one_radius: bool) -> Iterator[float]:
     """Yield the radius that is given, or growing ones from the largest fitted value."""
-    options, radius = folds.options, folds.largest
+    options, radius = folds.options, folds.largest_value
     if options.radius is not None:
         yield options.radius
-    elif folds.kriges and one_radius:
+    elif folds.may_krige and one_radius:
         yield min(SCOUTED_RADIUS_RATIO * radius, LARGEST_MAGNITUDE)
     else:
-        ratio = KRIGED_RADIUS_RATIO if folds.kriges else RADIUS_RATIO
+        ratio = KRIGED_RADIUS_RATIO if folds.may_krige else RADIUS_RATIO
         for _ in range(options.n_radii):
             yield radius
             if radius >= LARGEST_MAGNITUDE:
@@ -263,7 +263,7 @@ def approach(
         error = float(np.mean([step.error for step in steps]))
         found.append((share * noise, error))
         worse = error > (1.0 + CLEARLY_WORSE) * min(error for _, error in found)
-        if cut or worse or (budget.spent and not folds.remembers):
+        if cut or worse or (budget.spent and not folds.knows_next_step):
             break
     return tuple(found)
 

@@ -21,7 +21,7 @@ from intensor.runtime.threads import Workers
 
 __all__ = ["Prepared", "Split", "prepare"]
 
-MIN_LARGEST = 1e-60
+MIN_FIRST_RADIUS = 1e-60
 """Smallest radius at which a path begins; it is used when every value is 0."""
 
 
@@ -37,7 +37,7 @@ class Prepared:
         Transform of the values, and main effects that were taken out of them, if any.
     counts
         (sum(shape),) total weight of the observations of each index.
-    largest
+    largest_value
         Largest size of a value in the fitted scale.
     """
 
@@ -45,7 +45,7 @@ class Prepared:
     transform: Transform
     baseline: Baseline | None
     counts: FloatArray
-    largest: float
+    largest_value: float
 
     @property
     def signed(self) -> bool:
@@ -111,7 +111,7 @@ def prepare(samples: Samples, scale: Scale) -> Prepared:
         transform=scale.transform,
         baseline=baseline,
         counts=index_counts(tuple(samples.coords.T), samples.shape, samples.weights),
-        largest=max(largest, MIN_LARGEST),
+        largest_value=max(largest, MIN_FIRST_RADIUS),
     )
 
 

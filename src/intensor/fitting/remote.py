@@ -27,7 +27,7 @@ from intensor.backends.sharded.cluster import (
 )
 from intensor.errors import WorkerLostError
 from intensor.fitting.fold import Fold, FoldSpec, Request, Step
-from intensor.fitting.folds import Folds, Job, staged
+from intensor.fitting.folds import Folds, Job, with_stage
 from intensor.fitting.journal import NO_JOURNAL, Journal
 from intensor.runtime.budget import Budget
 from intensor.runtime.stopwatch import COMPILING
@@ -65,8 +65,8 @@ class RemoteFolds(Folds):
         self._run_name = uuid.uuid4().hex
         self._states: dict[tuple[int, int], Tree] = {}
         self._sent: list[Any] = []  # the specs, as futures
-        find = operator.attrgetter("largest")
-        self.largest = max(
+        find = operator.attrgetter("largest_value")
+        self.largest_value = max(
             self._run_tasks(
                 lambda: [client.submit(find, spec, pure=False) for spec in self._sent], Budget()
             )
@@ -105,7 +105,7 @@ class RemoteFolds(Folds):
         for job, answer in zip(jobs, answers, strict=True):
             self._states[job.track, job.fold] = answer.state
             if answer.step.progress is not None:
-                staged(callback, job.request.stage)(answer.step.progress)
+                with_stage(callback, job.request.stage)(answer.step.progress)
         return [replace(answer.step, seconds=budget.elapsed) for answer in answers]
 
     def _run_tasks(self, submit: Callable[[], list[Any]], budget: Budget) -> list[Any]:
@@ -147,7 +147,8 @@ def _on_one_thread(spec: FoldSpec) -> FoldSpec:
 
 # --- on the workers
 
-_running: dict[str, set[Budget]] = {}
+_running: set[tuple[str, Budget]] = set()
+"""Names of runs with the budgets of their steps that are under way on this worker."""
 _lock = threading.Lock()
 
 
@@ -166,20 +167,19 @@ def _take_step(
 @contextlib.contextmanager
 def _interruptible(run_name: str, seconds: float) -> Iterator[Budget]:
     """Yield a budget that ``_interrupt`` can end while the task is running."""
-    budget = Budget(seconds)
+    entry = run_name, Budget(seconds)
     with _lock:
-        _running.setdefault(run_name, set()).add(budget)
+        _running.add(entry)
     try:
-        yield budget
+        yield entry[1]
     finally:
         with _lock:
-            _running[run_name].discard(budget)
-            if not _running[run_name]:
-                del _running[run_name]
+            _running.discard(entry)
 
 
 def _interrupt(run_name: str) -> None:
     """End the steps of a run that are under way on this worker, with what they have."""
     with _lock:
-        for budget in _running.get(run_name, ()):
-            budget.interrupted = True
+        for name, budget in _running:
+            if name == run_name:
+                budget.interrupted = True

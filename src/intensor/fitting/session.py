@@ -60,7 +60,7 @@ class Session:
             self.stopped = self.choosing.interrupted = True
         return not self.stopped
 
-    def report_scale(self, scale: Scale) -> Callback:
+    def callback_for(self, scale: Scale) -> Callback:
         """Return a callback that names the scale, if there are several."""
         if len(self.options.scales) == 1:
             return self.report

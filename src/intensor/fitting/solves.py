@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from intensor.backends.select import Data
 from intensor.data.observations import Observations
-from intensor.fitting.folds import staged
+from intensor.fitting.folds import with_stage
 from intensor.fitting.path import Walk
 from intensor.fitting.preparation import Prepared
 from intensor.fitting.session import Session
@@ -88,7 +88,7 @@ def solve_seeds(
             start=start,
             settings=replace(settings, seed=settings.seed + seed),
             budget=Budget(share + before, within=budget, before=before),
-            callback=staged(session.report, f"{stage} {seed + 1} of {n}" if n > 1 else stage),
+            callback=with_stage(session.report, f"{stage} {seed + 1} of {n}" if n > 1 else stage),
             snapshots=journal.snapshots(entry),
         )
         if result.status is not Status.ITERATION_LIMIT:  # which another call may raise
@@ -99,7 +99,7 @@ def solve_seeds(
 
 def _distribute(session: Session, observations: Observations) -> Data:
     """Return the cells: on the workers of a cluster if there are many, otherwise here."""
-    many = observations.n_cells >= session.options.effort.distributed_cells
+    many = observations.n_cells >= session.options.effort.min_distributed_cells
     counted = observations.shares is None
     if session.client is None or not (many and counted and session.options.version.anywhere):
         return observations
