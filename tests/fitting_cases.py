@@ -12,6 +12,7 @@ from intensor.fitting.fold import FoldSpec
 from intensor.fitting.options import Effort, check_options
 from intensor.fitting.preparation import Split
 from intensor.fitting.samples import Samples, splits
+from intensor.runtime.budget import Budget
 from zoo import smooth_tensor
 
 CLEAN = intensor.planted((8, 8, 8), 300)
@@ -103,3 +104,16 @@ def repeated(weights, data=NOISY):
 
 def go_on(progress):
     return True
+
+
+class Countdown(Budget):
+    """A budget that is spent after it has been asked this many times."""
+
+    def __init__(self, n_checks):
+        super().__init__()
+        self.n_left = n_checks
+
+    @property
+    def spent(self):
+        self.n_left -= 1
+        return self.n_left < 0

@@ -1,13 +1,13 @@
 """Linear algebra in pieces: the numbers of plain NumPy, and an end when time is up."""
 
 import threading
-import time
 
 import numpy as np
 import pytest
 import scipy.linalg  # noqa: F401  (its BLAS is to be there from the start)
 from threadpoolctl import threadpool_info
 
+from fitting_cases import Countdown
 from intensor.fitting.fields import BLOCK_COLUMNS, MAX_PIECE, FieldAlgebra, OutOfTimeError
 from intensor.runtime.budget import Budget
 from intensor.runtime.threads import one_blas_thread
@@ -63,18 +63,11 @@ def test_a_matrix_that_is_no_covariance_still_has_a_root():
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_product_ends_when_time_runs_out(threads):
-    asked = []
-
-    class Soon(Budget):
-        @property
-        def spent(self):
-            asked.append(time.monotonic())
-            return len(asked) > 10
-
-    algebra = FieldAlgebra(Soon(), threads=threads, max_piece=1)
+    budget = Countdown(10)
+    algebra = FieldAlgebra(budget, threads=threads, max_piece=1)
     with pytest.raises(OutOfTimeError), algebra.running():
         algebra.multiply_mode(np.ones((64, 64)), np.eye(64), 0)
-    assert len(asked) < 64
+    assert 10 - budget.n_left < 64
 
 
 def blas_threads():

@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 import intensor
-from fitting_cases import CLEAN, NOISY_EIGHT, go_on, options_of, problem, specs_of, splits_of
+from fitting_cases import (
+    CLEAN,
+    NOISY_EIGHT,
+    Countdown,
+    go_on,
+    options_of,
+    problem,
+    specs_of,
+    splits_of,
+)
 from intensor.fitting import fold as fold_module
 from intensor.fitting.fold import MIN_UNUSED_RADIUS
 from intensor.fitting.folds import open_folds
@@ -213,19 +222,6 @@ def test_a_radius_that_was_cut_off_is_left_out():
     assert not found.cut
 
 
-class Checks(Budget):
-    """Has time until it has been asked this many times."""
-
-    def __init__(self, count):
-        super().__init__()
-        self._left = count
-
-    @property
-    def spent(self):
-        self._left -= 1
-        return self._left < 0
-
-
 def test_an_approach_whose_first_step_was_cut_off_says_nothing():
     options = check_options()
     held_out = splits_of(NOISY_EIGHT, options)
@@ -239,7 +235,7 @@ def test_an_approach_whose_first_step_was_cut_off_says_nothing():
     full = approached(Budget())
     counts = set()
     for count in range(1, 80, 4):
-        some = approached(Checks(count))
+        some = approached(Countdown(count))
         assert some[:-1] == full[: max(len(some) - 1, 0)]  # only the last one may be cut off
         counts.add(len(some))
     assert 0 in counts
