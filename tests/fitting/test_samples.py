@@ -5,7 +5,7 @@ import pytest
 
 from intensor.fitting.options import check_options
 from intensor.fitting.preparation import prepare
-from intensor.fitting.samples import Samples, missing_fibre_mode, sample, splits
+from intensor.fitting.samples import Samples, find_missing_fibre_mode, sample, splits
 
 
 def drawn(n=300, shape=(6, 5, 4), seed=0, weighted=True):
@@ -169,9 +169,9 @@ def fibres(mode, *, share=0.5, shape=(12, 10, 8), seed=0, kept=1.0):
 @pytest.mark.parametrize(("share", "kept"), [(0.25, 1.0), (0.25, 0.95), (0.5, 0.9), (0.9, 0.99)])
 def test_fibres_that_are_missing_are_noticed(mode, share, kept):
     mask = fibres(mode, share=share, seed=mode, kept=kept)
-    assert missing_fibre_mode(of(mask)) == mode
+    assert find_missing_fibre_mode(of(mask)) == mode
     repeated = of(mask).part(np.repeat(np.arange(mask.sum()), 3))
-    assert missing_fibre_mode(repeated) == mode
+    assert find_missing_fibre_mode(repeated) == mode
 
 
 @pytest.mark.parametrize("shape", [(12, 10, 8), (12, 10, 2), (30, 20), (40,)], ids=str)
@@ -179,7 +179,7 @@ def test_cells_that_are_missing_at_random_are_not_fibres(shape):
     for seed, missing in enumerate([0.3, 0.7, 0.9, 0.97]):
         mask = np.random.default_rng(seed).random(shape) >= missing
         mask.flat[0] = True
-        assert missing_fibre_mode(of(mask)) is None
+        assert find_missing_fibre_mode(of(mask)) is None
 
 
 @pytest.mark.parametrize("times", [1, 2, 6])
@@ -191,24 +191,24 @@ def test_ratings_are_not_fibres(times):
     mask = np.zeros((60, 40, times), dtype=bool)
     mask[(*pairs.T, rng.integers(0, times, len(pairs)))] = True
     assert mask.mean() < 0.1
-    assert missing_fibre_mode(of(mask)) is None
-    assert missing_fibre_mode(of(mask.any(axis=2))) is None
+    assert find_missing_fibre_mode(of(mask)) is None
+    assert find_missing_fibre_mode(of(mask.any(axis=2))) is None
 
 
 def test_fibres_are_not_missing_if_the_others_are_mostly_empty():
     long = {"shape": (40, 10, 8), "share": 0.3, "seed": 1}
-    assert missing_fibre_mode(of(fibres(0, kept=0.3, **long))) is None
-    assert missing_fibre_mode(of(fibres(0, kept=0.7, **long))) == 0
+    assert find_missing_fibre_mode(of(fibres(0, kept=0.3, **long))) is None
+    assert find_missing_fibre_mode(of(fibres(0, kept=0.7, **long))) == 0
 
 
 @pytest.mark.parametrize("shape", [(4, 3, 2), (5, 6), (7,), (1, 1)], ids=str)
 def test_a_complete_tensor_has_no_missing_fibres(shape):
-    assert missing_fibre_mode(of(np.ones(shape, dtype=bool))) is None
+    assert find_missing_fibre_mode(of(np.ones(shape, dtype=bool))) is None
 
 
 def test_a_mode_of_one_index_has_no_fibres():
     mask = np.random.default_rng(0).random((12, 10, 1)) < 0.5
-    assert missing_fibre_mode(of(mask)) is None
+    assert find_missing_fibre_mode(of(mask)) is None
 
 
 def fibres_of(samples, mode):
@@ -254,8 +254,8 @@ def test_some_cells_rule_out_the_same_modes_as_all():
         shape = tuple(rng.integers(2, 9, 3).tolist())
         mode, kept = int(rng.integers(3)), rng.uniform(0.3, 1.0)
         samples = of(fibres(mode, shape=shape, kept=kept, seed=seed))
-        found.add(missing_fibre_mode(samples))
-        assert missing_fibre_mode(samples, probed_cells=50) == missing_fibre_mode(samples)
+        found.add(find_missing_fibre_mode(samples))
+        assert find_missing_fibre_mode(samples, probed_cells=50) == find_missing_fibre_mode(samples)
     assert found == {None, 0, 1, 2}
 
 

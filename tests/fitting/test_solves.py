@@ -25,9 +25,9 @@ def test_solutions_that_were_cut_short_do_not_spoil_an_average():
     )
     near = dataclasses.replace(bad, objective=1.05 * results[0].objective)
     done = dataclasses.replace(bad, status=Status.STALLED)
-    kept = solves_module._worth_averaging([results[0], bad, near, done])
+    kept = solves_module._drop_unfinished([results[0], bad, near, done])
     assert kept == [results[0], near, done]
-    assert solves_module._worth_averaging([bad]) == [bad]
+    assert solves_module._drop_unfinished([bad]) == [bad]
 
 
 def test_a_kriged_fit_goes_on_from_the_model_of_the_path():

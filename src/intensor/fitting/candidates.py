@@ -69,7 +69,7 @@ class Candidates:
         if self._journal.decide("only scouted", self._budget.spent):
             best = min(walks, key=lambda one: one.path.error)
             return scouted, [best._replace(cut=True)]
-        return scouted, self._walk_in_turn("foremost", self._finalists(walks))
+        return scouted, self._walk_in_turn("foremost", self._pick_finalists(walks))
 
     def _scout(self) -> tuple[list[Walk], bool]:
         """Compare all scales in part of the time; say whether their walks count as full."""
@@ -88,7 +88,7 @@ class Candidates:
         unfinished = self._large or one_radius or budget.spent
         return walks, not self._journal.decide("scouted", unfinished)
 
-    def _finalists(self, scouted: Sequence[Walk]) -> list[Scale]:
+    def _pick_finalists(self, scouted: Sequence[Walk]) -> list[Scale]:
         """Return the best scale, and the runner-up if it is not clearly worse."""
         errors = np.array([one.path.error for one in scouted])
         order = np.argsort(errors, kind="stable")[:MAX_FINALISTS].tolist()

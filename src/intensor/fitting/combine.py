@@ -76,12 +76,12 @@ def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
         radius=choice.radius or prepared.largest_value,
         tolerance=None if choice.validation is None else choice.validation.tolerance,
         walked=choice.walked,
-        budget=_before_kriging(session.budget, choice),
+        budget=_reserve_for_kriging(session.budget, choice),
         name="fit",
         warm=choice.remainder is RemainderMethod.KRIGING,
     )
     result = average_results(results, prepared.observations)
-    result = _best_seen(result, choice.walked, prepared, session.options.solver.threads)
+    result = _prefer_walked_model(result, choice.walked, prepared, session.options.solver.threads)
     remainder = None
     if choice.remainder is RemainderMethod.KRIGING:
         remainder = _krige(session, prepared, result.model)
@@ -124,17 +124,17 @@ def average_results(results: Sequence[Result], observations: Observations) -> Re
         objective=objective,
         model=model,
         trace=results[0].trace,
-        counters=Counters(**_totals([result.counters for result in results])),
-        seconds=Seconds(**_totals([result.seconds for result in results])),
+        counters=Counters(**_add_up([result.counters for result in results])),
+        seconds=Seconds(**_add_up([result.seconds for result in results])),
     )
 
 
-def _totals(records: Sequence[Counters | Seconds]) -> dict[str, Any]:
+def _add_up(records: Sequence[Counters | Seconds]) -> dict[str, Any]:
     names = [field.name for field in fields(records[0])]
     return {name: sum(getattr(record, name) for record in records) for name in names}
 
 
-def _best_seen(
+def _prefer_walked_model(
     result: Result, walked: Walk | None, prepared: Prepared, threads: int | None
 ) -> Result:
     """Replace the model of a result that was cut short by that of the walk, if that is better."""
@@ -147,7 +147,7 @@ def _best_seen(
     return replace(result, model=model, objective=objective)
 
 
-def _before_kriging(budget: Budget, choice: Choice) -> Budget:
+def _reserve_for_kriging(budget: Budget, choice: Choice) -> Budget:
     """Return a budget that leaves some time for the remainder."""
     reserved = 0.0
     kriges = choice.remainder is RemainderMethod.KRIGING

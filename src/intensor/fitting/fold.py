@@ -184,9 +184,9 @@ class Fold:
         result = drive(
             engine, observations, version=FAST, settings=settings, budget=budget, callback=go_on
         )
-        return self._measured(result.model, result.objective, last, budget)
+        return self._measure(result.model, result.objective, last, budget)
 
-    def _measured(
+    def _measure(
         self, model: Model, objective: float, progress: Progress | None, budget: Budget
     ) -> Step:
         """Return the step that ends with a model, with its remainder kriged if that is better."""

@@ -53,7 +53,7 @@ class Journal:
         self._budget, self._choosing = budget, choosing
         if self._file is None:
             return
-        self._file.check(settings=_decisive(options), data=_fingerprint(samples, options))
+        self._file.check(settings=_decisive_options(options), data=_fingerprint(samples, options))
         if self._file.saved is not None:
             self._saved = self._file.saved.branch("content").branch("entries")
             self._entries.update((key, self._saved.branch(key).tree) for key in self._saved.tree)
@@ -135,7 +135,7 @@ NO_JOURNAL = Journal()
 """Journal that remembers nothing."""
 
 
-def _decisive(options: Options) -> Tree:
+def _decisive_options(options: Options) -> Tree:
     """Return the options that must not change when a fit goes on."""
     return {
         "radius": "auto" if options.radius is None else float(options.radius),

@@ -110,7 +110,7 @@ def krige(
         shares = observations.cell_shares()
         mean = inner(shares, observations.means)
         targets = observations.means - mean
-        boxes = _dense(model, algebra) - mean
+        boxes = _to_dense(model, algebra) - mean
         size = float(np.abs(targets).max())
         if size <= MIN_VARIATION * max(abs(mean), float(np.abs(boxes).max())):
             return Remainder(field=-boxes)  # all targets equal their mean
@@ -137,7 +137,7 @@ def krige(
     return None
 
 
-def _dense(model: Model, algebra: FieldAlgebra) -> FloatArray:
+def _to_dense(model: Model, algebra: FieldAlgebra) -> FloatArray:
     """Return the tensor of a model, with every cell."""
     dense = np.zeros(model.shape)
     for box in model:
@@ -174,13 +174,13 @@ class _Kriging:
         square = inner(weights, targets**2) / float(weights.sum())
         self._least_noise = max(MIN_NOISE * square, float(np.finfo(np.float32).tiny))
         self._noise = max(noise, self._least_noise)
-        self._covariances = self._alike(boxes)
+        self._covariances = self._first_covariances(boxes)
         random = np.random.default_rng([seed, 3])
         self._drawn_field = random.standard_normal(shape, dtype=np.float32)
         self._drawn_noise = random.standard_normal(shape, dtype=np.float32)
         self._drawn_solution = np.zeros(shape, dtype=np.float32)
 
-    def _alike(self, boxes: FloatArray) -> list[AnyArray]:
+    def _first_covariances(self, boxes: FloatArray) -> list[AnyArray]:
         """Return the covariances of a tensor that is known in every cell."""
         covariances = [np.eye(length) for length in self._shape]
         if np.ptp(boxes) == 0.0:
@@ -194,7 +194,7 @@ class _Kriging:
             for mode, length in enumerate(self._shape):
                 covariance = self._pull(self._mode_covariance(boxes, roots, mode))
                 covariance += RIDGE * np.trace(covariance) / length * np.eye(length)
-                covariances[mode], roots[mode] = self._sized(covariance, mode)
+                covariances[mode], roots[mode] = self._normalise(covariance, mode)
         return [covariance.astype(np.float32) for covariance in covariances]
 
     def expected(self, tolerance: float = LAST_TOLERANCE) -> AnyArray:
@@ -217,7 +217,7 @@ class _Kriging:
         self._noise = max(square, self._least_noise)
         for mode in range(len(self._shape)):
             covariance = self._pull(self._mode_covariance(field, roots, mode))
-            covariance, roots[mode] = self._sized(covariance, mode)
+            covariance, roots[mode] = self._normalise(covariance, mode)
             self._covariances[mode] = covariance.astype(np.float32)
 
     def _pull(self, covariance: FloatArray) -> FloatArray:
@@ -232,7 +232,7 @@ class _Kriging:
         share = seen / (seen + PRIOR * length)
         return share * covariance + (1.0 - share) * target
 
-    def _sized(self, covariance: FloatArray, mode: int) -> tuple[FloatArray, FloatArray]:
+    def _normalise(self, covariance: FloatArray, mode: int) -> tuple[FloatArray, FloatArray]:
         """Return a covariance and its root; that of the first mode holds the size of the field."""
         if mode:
             covariance = covariance / (np.trace(covariance) / len(covariance))

@@ -146,7 +146,7 @@ def check_options(**given: Any) -> Options:
     _refuse_unknown(given)
     option = {one.name: one.check(given.get(one.name, one.default)) for one in FIT_OPTIONS}
     version, device = find_version(option["version"]), find_device(option["device"])
-    scales = _scales(option["transform"], option["baseline"])
+    scales = _list_scales(option["transform"], option["baseline"])
     if any(scale.additive for scale in scales) and not version.signed:
         raise SettingError(f'an additive baseline needs version="fast"; got {version.name!r}')
     if not (device.any_version or version.anywhere):
@@ -191,7 +191,7 @@ def _refuse_unknown(given: Mapping[str, Any]) -> None:
             raise SettingError(f"there is no option {name!r}; {hint}")
 
 
-def _scales(transform: Any, baseline: str) -> tuple[Scale, ...]:
+def _list_scales(transform: Any, baseline: str) -> tuple[Scale, ...]:
     """Return the scales to choose from; "auto" stands for every transform and baseline."""
     automatic = isinstance(transform, str) and transform == AUTO
     transforms = list(TRANSFORMS.values()) if automatic else [find_transform(transform)]

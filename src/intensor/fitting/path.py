@@ -201,7 +201,7 @@ def walk(folds: Folds, *, budget: Budget, callback: Callback, one_radius: bool =
     compare scales. The callback ends a solve when it returns False.
     """
     progression = _Progression()
-    for radius, steps in _steps(folds, _radii(folds, one_radius), budget, callback):
+    for radius, steps in _take_steps(folds, _grow_radii(folds, one_radius), budget, callback):
         if not progression.add(radius, steps) or (budget.spent and not folds.knows_next_step):
             break
     rows, scale = progression.rows, folds.scale
@@ -215,7 +215,7 @@ def walk(folds: Folds, *, budget: Budget, callback: Callback, one_radius: bool =
     return Walk(scale, path, progression.models, progression.cut, progression.kriging_seconds)
 
 
-def _steps(
+def _take_steps(
     folds: Folds, radii: Iterator[float], budget: Budget, callback: Callback
 ) -> Iterator[tuple[float, Sequence[Step]]]:
     """Yield every radius with the steps of all folds, several radii at a time on a cluster."""
@@ -224,7 +224,7 @@ def _steps(
         yield from zip(some, folds.take(requests, budget, callback), strict=True)
 
 
-def _radii(folds: Folds, one_radius: bool) -> Iterator[float]:
+def _grow_radii(folds: Folds, one_radius: bool) -> Iterator[float]:
     """Yield the radius that is given, or growing ones from the largest fitted value."""
     options, radius = folds.options, folds.largest_value
     if options.radius is not None:

@@ -59,7 +59,7 @@ class RemoteFolds(Folds):
         n_walks = len(specs) * len(specs[0].options.scales)  # walks that may go on at a time
         ahead = max(1, min(MAX_AHEAD, check_workers(client) // n_walks))
         super().__init__(
-            [_on_one_thread(spec) for spec in specs], journal, ahead=ahead, at_once=True
+            [_limit_threads(spec) for spec in specs], journal, ahead=ahead, at_once=True
         )
         self._client = client
         self._run_name = uuid.uuid4().hex
@@ -137,7 +137,7 @@ class RemoteFolds(Folds):
         return list(self._client.gather(futures))
 
 
-def _on_one_thread(spec: FoldSpec) -> FoldSpec:
+def _limit_threads(spec: FoldSpec) -> FoldSpec:
     """Return a spec that uses one thread by default: workers have other tasks too."""
     options = spec.options
     if options.solver.threads is not None:

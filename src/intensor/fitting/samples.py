@@ -13,7 +13,7 @@ from intensor.data.grouping import Groups, group_rows
 from intensor.data.observations import cell_numbers, standard_order
 from intensor.problem.reindex import FullTensor, drop_unused_indices
 
-__all__ = ["Samples", "missing_fibre_mode", "sample", "splits"]
+__all__ = ["Samples", "find_missing_fibre_mode", "sample", "splits"]
 
 MIN_FIBRE_SHARE = 0.5
 """Cells are missing fibre by fibre when more than this share of the missing cells lies in empty
@@ -148,7 +148,7 @@ def splits(
         held out at a time, each at most once, until there are ``enough_held_out`` observations or
         ``MAX_AUTO_FOLDS`` pairs.
     """
-    mode = missing_fibre_mode(samples)
+    mode = find_missing_fibre_mode(samples)
     numbers = samples.cell_numbers()
     if mode is not None:
         numbers = _number_fibres(samples.coords, samples.shape, mode)
@@ -170,7 +170,7 @@ def splits(
         yield samples.part(~rows), samples.part(rows)
 
 
-def missing_fibre_mode(samples: Samples, *, probed_cells: int = PROBED_CELLS) -> int | None:
+def find_missing_fibre_mode(samples: Samples, *, probed_cells: int = PROBED_CELLS) -> int | None:
     """Return the mode along which entire fibres are missing, if that is how cells are missing.
 
     Then most missing cells lie in fibres without a single observation, far more than chance would

@@ -94,7 +94,7 @@ def solve_seeds(
         if result.status is not Status.ITERATION_LIMIT:  # which another call may raise
             journal.record({entry: {"result": capture_result(result)}})
         results.append(result)
-    return _worth_averaging(results)
+    return _drop_unfinished(results)
 
 
 def _distribute(session: Session, observations: Observations) -> Data:
@@ -110,7 +110,7 @@ def _distribute(session: Session, observations: Observations) -> Data:
     return distribute_cells(session.client, observations, session.options.solver.device)
 
 
-def _worth_averaging(results: list[Result]) -> list[Result]:
+def _drop_unfinished(results: list[Result]) -> list[Result]:
     """Return the results without those that a limit cut off far from the best."""
     least = min(result.objective for result in results)
     return [
