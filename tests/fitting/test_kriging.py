@@ -85,7 +85,14 @@ def apart(found, expected):
 
 @pytest.mark.parametrize(
     ("shape", "rounds", "repeats"),
-    [((5, 4, 3), 0, 1), ((5, 4, 3), 1, 5), ((6, 7), 0, 5), ((6, 7), 3, 1), ((3, 1, 4, 2), 1, 4)],
+    [
+        ((5, 4, 3), 0, 1),
+        ((5, 4, 3), 0, 4),
+        ((5, 4, 3), 1, 5),
+        ((6, 7), 0, 5),
+        ((6, 7), 3, 1),
+        ((3, 1, 4, 2), 1, 4),
+    ],
     ids=str,
 )
 def test_the_field_agrees_with_the_plain_formula(shape, rounds, repeats):
@@ -97,12 +104,6 @@ def test_the_field_agrees_with_the_plain_formula(shape, rounds, repeats):
     assert apart(kriging.expected(), expected) < 1e-3
     field = kriged(model, observations, seed=3, rounds=rounds)
     assert apart(model.to_dense() + field, mean + expected) < 5e-3
-
-
-def test_the_usual_accuracy_is_enough():
-    model, observations = drawn()
-    kriging, mean = started(model, observations)
-    assert apart(kriging.expected(), formula(kriging, observations, mean)) < 1e-2
 
 
 @pytest.mark.parametrize("mode", range(3))

@@ -20,10 +20,7 @@ COLUMNS = {
     "quarters": np.array([0, 1, 2, 3]).astype("M8[25s]"),
     "spans": np.array([1, 2, 3, 4]).astype("m8[h]"),
     "bytes": np.array([3, 1, 2, 255], dtype=np.uint8),
-    "mixed": np.array(
-        ["a", 1, 2.5, datetime.datetime(2024, 1, 2, 3, tzinfo=datetime.UTC)],
-        dtype=object,
-    ),
+    "mixed": np.array(["a", 1, 2.5, datetime.datetime(2024, 1, 2, 3, tzinfo=datetime.UTC)], object),
     "dates": np.array([datetime.date(2024, 1, day) for day in (1, 2, 3, 4)], dtype=object),
 }
 
