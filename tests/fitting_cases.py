@@ -7,12 +7,12 @@ import dataclasses
 import numpy as np
 
 import intensor
-from intensor.fitting.effort import DEFAULT_EFFORT
 from intensor.fitting.fit import fit
 from intensor.fitting.fold import FoldSpec
-from intensor.fitting.options import check_options
+from intensor.fitting.options import Effort, check_options
 from intensor.fitting.preparation import Split
 from intensor.fitting.samples import Samples, splits
+from intensor.runtime.budget import Budget
 from zoo import smooth_tensor
 
 CLEAN = intensor.planted((8, 8, 8), 300)
@@ -23,25 +23,21 @@ EVERY_CELL = np.argwhere(np.ones((6, 6, 6)))
 WEIGHTS = np.random.default_rng(1).integers(0, 4, 150)
 
 
-def fitted(
-    data=NOISY,
-    *,
-    values=None,
-    callback=None,
-    sample_weight=None,
-    effort=DEFAULT_EFFORT,
-    client=None,
-    **options,
-):
+def options_of(*, effort=None, **given):
+    """Return checked options, with another effort if one is given."""
+    return dataclasses.replace(check_options(**given), effort=effort or Effort())
+
+
+def fitted(data=NOISY, *, values=None, callback=None, sample_weight=None, client=None, **options):
+    """Fit a problem without an exact oracle, unless the options name one."""
     return fit(
         data.coords,
         data.values if values is None else values,
-        check_options(**{"exact": "off", **options}),
+        options_of(**{"exact": "off", **options}),
         shape=data.shape,
         sample_weight=sample_weight,
         callback=callback,
         client=client,
-        effort=effort,
     )
 
 
@@ -61,18 +57,12 @@ def splits_of(data, options, weights=None):
     return [Split(training, held) for training, held in pairs]
 
 
-def specs_of(held_out, options, *, remainder=None, starts=None, effort=DEFAULT_EFFORT):
+def specs_of(held_out, options):
     """Return the folds of some splits in the first scale of the options."""
+    scale, remainder = options.scales[0], options.remainder
     return [
-        FoldSpec(
-            split=split,
-            scale=options.scales[0],
-            options=options,
-            remainder=remainder or options.remainder,
-            start=start,
-            effort=effort,
-        )
-        for split, start in zip(held_out, starts or [None] * len(held_out), strict=True)
+        FoldSpec(split=split, scale=scale, options=options, remainder=remainder)
+        for split in held_out
     ]
 
 
@@ -83,19 +73,47 @@ def smooth(shape=(10, 9, 8), *, noise=0.1, seed=1):
     known = rng.random(shape) < 0.5
     coords = np.argwhere(known)
     values = np.maximum(truth[known] + noise * rng.standard_normal(len(coords)), 0.0)
-    data = intensor.Planted(shape=shape, coords=coords, values=values, truth=CLEAN.truth)
-    return data, np.argwhere(~known), truth[~known]
+    return problem(shape, coords, values), np.argwhere(~known), truth[~known]
 
 
 def error_of(found, cells, truth):
+    """Return the root of the mean squared error of the predictions of some cells."""
     return np.sqrt(np.mean((found.predict(cells, unseen="mean") - truth) ** 2))
 
 
-def repeated(weights):
-    """Return the noisy problem with every row as often as its weight says."""
+def problem(shape, coords, values):
+    """Return observations as a problem; its truth says nothing about them."""
+    return intensor.Planted(shape=shape, coords=coords, values=values, truth=CLEAN.truth)
+
+
+def noisy_box(seed=0):
+    """Return half of the cells of a box with much noise."""
+    rng = np.random.default_rng(seed)
+    values = np.zeros((8, 8, 8))
+    values[:4, :4, :4] = 1.0
+    known = rng.random(values.shape) < 0.5
+    seen = np.abs(values[known] + 0.3 * rng.standard_normal(known.sum()))
+    return problem(values.shape, np.argwhere(known), seen)
+
+
+def repeated(weights, data=NOISY):
+    """Return a problem with every row as often as its weight says."""
     rows = np.repeat(np.arange(len(weights)), weights)
-    return dataclasses.replace(NOISY, coords=NOISY.coords[rows], values=NOISY.values[rows])
+    return dataclasses.replace(data, coords=data.coords[rows], values=data.values[rows])
 
 
 def go_on(progress):
     return True
+
+
+class Countdown(Budget):
+    """A budget that is spent after it has been asked this many times."""
+
+    def __init__(self, n_checks):
+        super().__init__()
+        self.n_left = n_checks
+
+    @property
+    def spent(self):
+        self.n_left -= 1
+        return self.n_left < 0

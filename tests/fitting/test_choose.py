@@ -11,17 +11,17 @@ from fitting_cases import (
     checked,
     error_of,
     fitted,
+    noisy_box,
+    problem,
     samples_of,
     smooth,
 )
 from intensor.fitting import candidates as candidates_module
 from intensor.fitting import fold as fold_module
 from intensor.fitting.choose import MIN_HELD_OUT
-from intensor.fitting.effort import Effort
-from intensor.fitting.fit import fit
 from intensor.fitting.folds import open_folds
 from intensor.fitting.kriging import krige
-from intensor.fitting.options import DEFAULT_RTOL, check_options
+from intensor.fitting.options import DEFAULT_RTOL, Effort
 from intensor.fitting.path import GAP_SHARES, NEARLY_BEST
 from intensor.fitting.samples import splits
 from intensor.fitting.solves import MIN_RTOL
@@ -75,7 +75,7 @@ def test_the_tolerance_follows_the_held_out_error(options):
         assert noise == pytest.approx(path.error**2, rel=1e-9)
 
 
-def test_a_handful_of_held_out_cells_is_not_asked_about_the_tolerance():
+def test_few_held_out_cells_do_not_choose_the_tolerance():
     found = fitted()
     assert found.validation.held_out < MIN_HELD_OUT
     assert found.validation.approach == ()
@@ -164,13 +164,7 @@ def test_auto_kriges_what_is_smooth_and_predicts_better(seed):
 def test_the_remainder_of_noise_around_a_box_is_kriged_only_if_validation_says_so():
     said = set()
     for rep in range(6):
-        rng = np.random.default_rng(rep)
-        values = np.zeros((8, 8, 8))
-        values[:4, :4, :4] = 1.0
-        known = rng.random(values.shape) < 0.5
-        seen = np.abs(values[known] + 0.3 * rng.standard_normal(known.sum()))
-        options = check_options(exact="off", remainder="auto")
-        found = fit(np.argwhere(known), seen, options, shape=values.shape)
+        found = fitted(noisy_box(rep), remainder="auto")
         said.add(found.path.remainder)
         assert (found.path.remainder == "kriging") == (found.predictor.remainder is not None)
         assert found.path.kriged.dtype == bool
@@ -189,10 +183,8 @@ def test_entire_fibres_are_held_out_where_entire_fibres_are_missing(monkeypatch)
     rng = np.random.default_rng(0)
     known = np.broadcast_to(rng.random((8, 1, 8)) < 0.5, (8, 8, 8))
     coords = np.argwhere(known)
-    options = check_options(exact="off", n_radii=1, remainder="auto")
-    fit(coords, rng.random(len(coords)), options, shape=(8, 8, 8))
-    split = seen[0]
-    training, held = split.training, split.held
+    fitted(problem((8, 8, 8), coords, rng.random(len(coords))), n_radii=1, remainder="auto")
+    training, held = seen[0].training, seen[0].held
     fibres = [set(map(tuple, part.coords[:, [0, 2]].tolist())) for part in (training, held)]
     assert not fibres[0] & fibres[1]
     assert len(held) == 8 * len(fibres[1])
@@ -200,7 +192,7 @@ def test_entire_fibres_are_held_out_where_entire_fibres_are_missing(monkeypatch)
 
 @pytest.mark.parametrize("scoring", ["rmse", "mae"])
 @pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2.0, 150)])
-def test_the_error_of_the_mean_is_told_beside_that_of_the_fit(scoring, weights):
+def test_validation_reports_the_error_of_the_mean(scoring, weights):
     found = fitted(scoring=scoring, validation=4, sample_weight=weights).validation
     samples = samples_of(NOISY, weights).in_order()
     errors = []

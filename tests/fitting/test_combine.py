@@ -9,16 +9,7 @@ import pytest
 
 import intensor
 import zoo
-from fitting_cases import (
-    NOISY,
-    WEIGHTS,
-    checked,
-    error_of,
-    fitted,
-    repeated,
-    samples_of,
-    smooth,
-)
+from fitting_cases import NOISY, WEIGHTS, checked, error_of, fitted, repeated, samples_of, smooth
 from intensor.data.observations import observe
 from intensor.errors import RemainderWarning
 from intensor.fitting import combine as combine_module
@@ -34,22 +25,10 @@ DATA = zoo.noisy((6, 5, 4), 80, rep=2)
 ROUGH = {"max_iterations": 6}
 
 
-def solved(*, signed=False, tol=1e-3, **options):
+def solved(*, signed=False, **options):
     values = DATA.values - 0.2 if signed else DATA.values
-    return [
-        intensor.solve(
-            DATA.coords,
-            values,
-            shape=DATA.shape,
-            radius=1.0,
-            tol=tol,
-            rtol=0.0,
-            seed=seed,
-            signed=signed,
-            **options,
-        )
-        for seed in range(3)
-    ]
+    options |= {"shape": DATA.shape, "radius": 1.0, "tol": 1e-3, "rtol": 0.0, "signed": signed}
+    return [intensor.solve(DATA.coords, values, seed=seed, **options) for seed in range(3)]
 
 
 def observations(*, signed=False):
@@ -72,7 +51,7 @@ def test_the_average_is_the_mean_of_the_tensors_and_feasible(signed):
     assert len(np.unique(flags, axis=0)) == len(flags)
 
 
-def test_vertices_that_cancel_are_gone():
+def test_vertices_that_cancel_are_removed():
     flags = np.ones((1, 4), dtype=np.uint8)
     plus, minus = (
         build_model(flags, np.array([weight]), shape=(2, 2), radius=1.0, signed=True)
@@ -96,7 +75,7 @@ def test_the_average_is_certified(signed, options):
     assert report.complete
 
 
-def test_optimal_parts_make_an_optimal_average():
+def test_optimal_results_have_an_optimal_average():
     results = solved()
     assert all(result.status is Status.OPTIMAL for result in results)
     average = average_results(results, observations()[0])
@@ -123,7 +102,7 @@ def test_work_is_added_up_and_one_trace_is_kept():
     assert average.seconds.total == pytest.approx(sum(r.seconds.total for r in results))
 
 
-def test_one_is_its_own_average():
+def test_a_single_result_is_its_own_average():
     (result, *_) = solved()
     assert average_models([result.model]) is result.model
     assert average_results([result], observations()[0]) is result
@@ -143,7 +122,7 @@ def test_averages_are_kriged_too():
 
 
 @pytest.mark.parametrize("options", [{}, {"transform": "sqrt", "baseline": "additive"}], ids=str)
-def test_kriging_adds_what_the_boxes_leave_to_be_expected(options):
+def test_kriging_adds_the_expected_remainder_of_the_boxes(options):
     data, cells, _ = smooth()
     found = fitted(data, radius=9.0, rtol=1e-3, remainder="kriging", seed=2, **options)
     plain = fitted(data, radius=9.0, rtol=1e-3, seed=2, **options)
@@ -195,9 +174,8 @@ def test_weights_count_in_the_remainder():
 def test_values_of_any_size_can_be_kriged(scale):
     data, cells, _ = smooth()
     plain = fitted(data, radius=9.0, rtol=1e-3, remainder="kriging")
-    found = fitted(
-        data, values=scale * data.values, radius=9.0 * scale, rtol=1e-3, remainder="kriging"
-    )
+    scaled = dataclasses.replace(data, values=scale * data.values)
+    found = fitted(scaled, radius=9.0 * scale, rtol=1e-3, remainder="kriging")
     size = np.abs(plain.predictor.remainder.field).max()
     assert size > 0.5
     np.testing.assert_allclose(found.predict(cells) / scale, plain.predict(cells), atol=1e-5 * size)
@@ -233,7 +211,7 @@ def test_returning_false_still_gives_predictions_when_the_remainder_is_kriged(re
     assert np.isfinite(predicted).all()
     assert predicted.min() >= 0.0
     assert found.predictor.remainder is None or found.predictor.remainder.shape == data.shape
-    if remainder == "kriging" and len(found.model) > 8:  # what they leave unfinished is kriged
+    if remainder == "kriging" and len(found.model) > 8:  # kriging makes up for unfinished boxes
         assert error_of(found, cells, truth) < 0.6 * truth.std()
     checked(found, data)
 
@@ -258,7 +236,7 @@ def test_ctrl_c_still_gives_predictions_when_the_remainder_is_kriged(stage):
 
 @pytest.mark.parametrize("remainder", ["kriging", "auto"])
 @pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")
-def test_no_time_at_all_and_a_remainder(remainder):
+def test_without_any_time_the_remainder_is_left_out_with_a_warning(remainder):
     data, cells, _ = smooth()
     with pytest.warns(
         RemainderWarning, match="no time to .*krig.* within 1e-09 s; allow more time"
@@ -270,7 +248,7 @@ def test_no_time_at_all_and_a_remainder(remainder):
     checked(found, data)
 
 
-def test_a_remainder_without_time_is_left_out_and_said_so(monkeypatch):
+def test_a_remainder_that_takes_too_long_is_left_out_with_a_warning(monkeypatch):
     data, cells, _ = smooth()
     monkeypatch.setattr(combine_module, "krige", lambda *_, **__: None)
     with pytest.warns(RemainderWarning, match="no time to krige .* before the fit was stopped"):
@@ -280,7 +258,7 @@ def test_a_remainder_without_time_is_left_out_and_said_so(monkeypatch):
     checked(found, data)
 
 
-def test_a_remainder_is_kriged_roughly_where_time_is_short(monkeypatch):
+def test_a_remainder_is_kriged_roughly_if_time_is_short(monkeypatch):
     data, _, _ = smooth()
     asked = []
 

@@ -1,13 +1,13 @@
 """Linear algebra in pieces: the numbers of plain NumPy, and an end when time is up."""
 
 import threading
-import time
 
 import numpy as np
 import pytest
 import scipy.linalg  # noqa: F401  (its BLAS is to be there from the start)
 from threadpoolctl import threadpool_info
 
+from fitting_cases import Countdown
 from intensor.fitting.fields import BLOCK_COLUMNS, MAX_PIECE, FieldAlgebra, OutOfTimeError
 from intensor.runtime.budget import Budget
 from intensor.runtime.threads import one_blas_thread
@@ -20,7 +20,7 @@ def algebra(request):
 
 
 @pytest.mark.parametrize("shape", [(7, 5, 3), (4, 9), (1, 6, 1), (5, 1), (3, 2, 4, 2)], ids=str)
-def test_a_tensor_times_a_matrix_per_mode(shape, algebra):
+def test_a_tensor_is_multiplied_by_one_matrix_per_mode(shape, algebra):
     rng = np.random.default_rng(0)
     field = rng.standard_normal(shape)
     matrices = [rng.standard_normal((n, n)) for n in shape]
@@ -36,13 +36,13 @@ def test_a_tensor_times_a_matrix_per_mode(shape, algebra):
     np.testing.assert_allclose(single, expected, rtol=1e-3, atol=1e-4)
 
 
-def test_a_matrix_times_its_transpose(algebra):
+def test_a_matrix_is_multiplied_by_its_transpose(algebra):
     slabs = np.random.default_rng(1).standard_normal((13, 40))
     np.testing.assert_allclose(algebra.square(slabs), slabs @ slabs.T, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("length", [1, 5, BLOCK_COLUMNS + 1])
-def test_factors_and_inverses_of_any_length(length):
+def test_matrices_of_any_length_are_factored_and_inverted(length):
     rng = np.random.default_rng(length)
     matrix = rng.standard_normal((length, length))
     covariance = matrix @ matrix.T / length + np.eye(length)
@@ -55,33 +55,26 @@ def test_factors_and_inverses_of_any_length(length):
     np.testing.assert_allclose(inverse @ root, np.eye(length), atol=1e-9)
 
 
-def test_a_covariance_that_is_none_has_a_root_all_the_same():
+def test_a_matrix_that_is_no_covariance_still_has_a_root():
     covariance = np.array([[1.0, 2.0], [2.0, 1.0]])
     root = FieldAlgebra(Budget()).root(covariance)
     assert np.isfinite(root).all()
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_time_that_runs_out_on_the_way_ends_a_product(threads):
-    asked = []
-
-    class Soon(Budget):
-        @property
-        def spent(self):
-            asked.append(time.monotonic())
-            return len(asked) > 10
-
-    algebra = FieldAlgebra(Soon(), threads=threads, max_piece=1)
+def test_a_product_ends_when_time_runs_out(threads):
+    budget = Countdown(10)
+    algebra = FieldAlgebra(budget, threads=threads, max_piece=1)
     with pytest.raises(OutOfTimeError), algebra.running():
         algebra.multiply_mode(np.ones((64, 64)), np.eye(64), 0)
-    assert len(asked) < 64
+    assert 10 - budget.n_left < 64
 
 
 def blas_threads():
     return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
 
-def test_blas_has_one_thread_while_anyone_asks_for_that():
+def test_blas_has_one_thread_as_long_as_one_caller_asks_for_it():
     before = blas_threads()
     with one_blas_thread():
         with FieldAlgebra(Budget()).running():

@@ -1,26 +1,26 @@
 """One fold: the numbers of a step are those of its model, and a fold can go on elsewhere."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import intensor
-from fitting_cases import NOISY_EIGHT, go_on, specs_of, splits_of
+from fitting_cases import NOISY_EIGHT, go_on, options_of, repeated, specs_of, splits_of
 from intensor.fitting import fold as fold_module
-from intensor.fitting.effort import DEFAULT_EFFORT, Effort
 from intensor.fitting.fold import Fold, Request, capture_step, restore_step
 from intensor.fitting.kriging import krige
-from intensor.fitting.options import RemainderMethod, check_options
+from intensor.fitting.options import Effort, check_options
 from intensor.fitting.scoring import SCORINGS
 from intensor.runtime.budget import Budget
 from intensor.solver.fast.engine import FastEngine
 from intensor.storage.reader import TreeReader
 
 
-def spec_of(data=NOISY_EIGHT, *, weights=None, effort=DEFAULT_EFFORT, **options):
-    checked = check_options(**options)
-    (spec,) = specs_of(splits_of(data, checked, weights), checked, effort=effort)
+def spec_of(data=NOISY_EIGHT, *, weights=None, **given):
+    options = options_of(**given)
+    (spec,) = specs_of(splits_of(data, options, weights), options)
     return spec
 
 
@@ -47,31 +47,20 @@ def test_the_numbers_are_those_of_the_model(scoring, transform):
     assert (step.kriged, step.cut, step.kriging_seconds) == (False, False, 0.0)
 
 
-def test_the_noise_counts_weights():
+def test_weights_count_in_the_noise():
     weights = 1.0 + np.arange(300) % 2
-    rows = np.repeat(np.arange(300), weights.astype(int))
-    repeated = intensor.Planted(
-        shape=NOISY_EIGHT.shape,
-        coords=NOISY_EIGHT.coords[rows],
-        values=NOISY_EIGHT.values[rows],
-        truth=NOISY_EIGHT.truth,
-    )
-    weighted, other = step_of(spec_of(weights=weights)), step_of(spec_of(repeated))
+    rows = repeated(weights.astype(int), NOISY_EIGHT)
+    weighted, other = step_of(spec_of(weights=weights)), step_of(spec_of(rows))
     assert weighted.error == pytest.approx(other.error, rel=1e-12)
     assert weighted.noise == pytest.approx(other.noise, rel=1e-9)
 
 
 def test_predictions_may_leave_the_range_of_a_transform():
-    data = intensor.Planted(
-        shape=NOISY_EIGHT.shape,
-        coords=NOISY_EIGHT.coords,
-        values=NOISY_EIGHT.values + 0.01,
-        truth=NOISY_EIGHT.truth,
-    )
+    data = replace(NOISY_EIGHT, values=NOISY_EIGHT.values + 0.01)
     reciprocal = (lambda v: -1.0 / v, lambda z: -1.0 / z)
     spec = spec_of(data, transform=reciprocal, baseline="additive")
     for radius in (1.0, 2.0, 4.0):
-        assert np.isfinite(step_of(spec, radius * spec.largest).noise)
+        assert np.isfinite(step_of(spec, radius * spec.largest_value).noise)
 
 
 def test_a_gap_is_approached():
@@ -103,7 +92,7 @@ def test_a_fold_goes_on_from_a_captured_state_bit_by_bit():
 
 @pytest.mark.parametrize("radius", [0.2, 0.5, 1.0])
 @pytest.mark.parametrize("scoring", ["rmse", "balanced"])
-def test_errors_are_those_with_the_remainder_where_that_helps(radius, scoring):
+def test_errors_include_the_remainder_if_that_helps(radius, scoring):
     effort = Effort(kriging_gap_ratio=1.0)  # so that all stop at the same boxes
     plain, always, perhaps = (
         step_of(spec_of(remainder=name, scoring=scoring, seed=4, effort=effort), radius)
@@ -118,7 +107,7 @@ def test_errors_are_those_with_the_remainder_where_that_helps(radius, scoring):
     assert kriged != plain.error
     assert (always.error, always.kriged) == (kriged, True)
     assert (perhaps.error, perhaps.kriged) == (min(kriged, plain.error), kriged < plain.error)
-    # how well boxes do is told of the boxes, kriged or not
+    # noise and objective are those of the boxes alone, kriged or not
     assert always.noise == perhaps.noise == plain.noise
     assert always.objective == plain.objective
 
@@ -136,24 +125,22 @@ def test_boxes_of_a_kriged_fold_see_a_sample_and_kriging_sees_all(monkeypatch):
 
     monkeypatch.setattr(fold_module, "krige", spy)
     monkeypatch.setattr(fold_module, "FastEngine", engine)
-    spec = spec_of(remainder="kriging", effort=Effort(boxed_rows=60))
+    spec = spec_of(remainder="kriging", effort=Effort(max_boxed_rows=60))
     step_of(spec, 1.0)
     n_cells = spec.split.training.n_cells
     assert seen["kriged"] == n_cells > 60
     assert 20 < seen["boxed"] < 0.8 * n_cells
-    step_of(spec_of(effort=Effort(boxed_rows=60)), 1.0)  # without a remainder, boxes see all
+    step_of(spec_of(effort=Effort(max_boxed_rows=60)), 1.0)  # without a remainder, boxes see all
     assert seen["boxed"] == n_cells
 
 
 def test_a_sparse_tensor_is_not_kriged():
-    spec = spec_of(intensor.planted((8, 8, 8), 8, noise=0.1), remainder="auto")
-    assert spec.remainder is RemainderMethod.AUTO
-    assert spec.possible_remainder is RemainderMethod.NONE
-    assert not spec.kriges
-    assert spec_of(remainder="auto").kriges
+    assert not spec_of(intensor.planted((8, 8, 8), 8, noise=0.1), remainder="auto").may_krige
+    assert spec_of(remainder="auto").may_krige
+    assert not spec_of().may_krige
 
 
-def test_without_time_a_step_says_so():
+def test_a_step_without_time_is_marked_as_cut():
     step = step_of(spec_of(remainder="auto"), budget=Budget(0.0))
     assert step.cut
     assert step.kriging_seconds == np.inf

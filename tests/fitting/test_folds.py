@@ -1,11 +1,11 @@
-"""Folds in this process: the same steps for all, and steps in the notes are not taken again."""
+"""Folds in this process: the same steps for all, and steps in the journal are not taken again."""
 
 import numpy as np
 import pytest
 
 from fitting_cases import NOISY_EIGHT, go_on, specs_of, splits_of
 from intensor.fitting.fold import Fold, Request
-from intensor.fitting.folds import open_folds, staged
+from intensor.fitting.folds import open_folds, with_stage
 from intensor.fitting.options import check_options
 from intensor.runtime.budget import Budget
 from intensor.solver.result import Progress
@@ -20,7 +20,7 @@ def specs(**options):
 
 
 class Memory:
-    """Journal that live as long as the test; only the entries of earlier runs are recalled."""
+    """A journal in memory; it recalls only the entries of earlier runs."""
 
     active = True
 
@@ -64,8 +64,8 @@ def test_every_fold_takes_every_step():
     with open_folds(specs()) as folds:
         found = taken(folds)
         assert folds.ahead == 1
-        assert not folds.kriges
-        assert folds.largest == max(spec.largest for spec in specs())
+        assert not folds.may_krige
+        assert folds.largest_value == max(spec.largest_value for spec in specs())
     assert [len(steps) for steps in found] == [2, 2, 2]
     with open_folds(specs()) as folds:
         together = folds.take(REQUESTS, Budget(), go_on)
@@ -73,35 +73,34 @@ def test_every_fold_takes_every_step():
 
 
 @pytest.mark.parametrize("n_entries", [0, 1, 2, 3, 4, 5, 6])
-def test_steps_in_the_notes_are_not_taken_again(n_entries, counted):
-    notes = Memory()
-    with open_folds(specs(), notes=notes) as folds:
-        expected = []
-        snapshots = [dict(notes.entries)]
-        record = notes.record
-        notes.record = lambda entries: (record(entries), snapshots.append(dict(notes.entries)))
+def test_steps_in_the_journal_are_not_taken_again(n_entries, counted):
+    journal = Memory()
+    with open_folds(specs(), journal=journal) as folds:
+        snapshots = [dict(journal.entries)]
+        record = journal.record
+        journal.record = lambda entries: (record(entries), snapshots.append(dict(journal.entries)))
         expected = taken(folds)
     assert len(snapshots) == 7  # one after every step of every fold
     counted.clear()
-    notes.saved = snapshots[n_entries]
-    with open_folds(specs(), notes=notes) as folds:
-        assert folds.remembers == (n_entries > 0)
+    journal.saved = snapshots[n_entries]
+    with open_folds(specs(), journal=journal) as folds:
+        assert folds.knows_next_step == (n_entries > 0)
         check_same(taken(folds), expected)
     assert len(counted) == 6 - n_entries
 
 
-def test_a_step_that_was_cut_off_is_not_noted():
-    notes = Memory()
-    with open_folds(specs(), notes=notes) as folds:
+def test_a_step_that_was_cut_off_is_not_recorded():
+    journal = Memory()
+    with open_folds(specs(), journal=journal) as folds:
         steps = taken(folds, REQUESTS[:1], Budget(0.0))
     assert all(step.cut for step in steps[0])
-    assert notes.entries == {}
+    assert journal.entries == {}
 
 
-def test_a_stage_is_said_to_the_callback():
+def test_the_callback_is_told_the_stage():
     heard = []
     progress = Progress(1, "local", 2, 0.5, 0.25, 0.1, 0.1, 0.0)
-    staged(lambda now: heard.append(now) or True, "gap 0.1")(progress)
+    with_stage(lambda now: heard.append(now) or True, "gap 0.1")(progress)
     assert progress.stage == "solve"
     assert heard == [progress._replace(stage="gap 0.1")]
     stages = []

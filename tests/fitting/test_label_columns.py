@@ -20,10 +20,7 @@ COLUMNS = {
     "quarters": np.array([0, 1, 2, 3]).astype("M8[25s]"),
     "spans": np.array([1, 2, 3, 4]).astype("m8[h]"),
     "bytes": np.array([3, 1, 2, 255], dtype=np.uint8),
-    "mixed": np.array(
-        ["a", 1, 2.5, datetime.datetime(2024, 1, 2, 3, tzinfo=datetime.UTC)],
-        dtype=object,
-    ),
+    "mixed": np.array(["a", 1, 2.5, datetime.datetime(2024, 1, 2, 3, tzinfo=datetime.UTC)], object),
     "dates": np.array([datetime.date(2024, 1, day) for day in (1, 2, 3, 4)], dtype=object),
 }
 
@@ -57,7 +54,7 @@ def test_labels_of_any_kind_come_back(tmp_path, kind):
 
 
 @pytest.mark.parametrize("label", [(1, 2), None, object(), "\ud800"])
-def test_labels_that_cannot_be_saved(tmp_path, label):
+def test_labels_that_cannot_be_saved_are_refused(tmp_path, label):
     column = np.empty(4, dtype=object)
     column[:] = ["a", "b", "c", "d"]
     column[1] = label
@@ -109,7 +106,7 @@ def altered(path, **changes):
 
 
 @pytest.mark.parametrize("label", ["null", "[1]", "{}", '"\\ud800"', "NaN", '{"os": "system"}'])
-def test_labels_that_json_can_express_and_no_mode_has(tmp_path, label):
+def test_json_that_is_no_label_is_refused(tmp_path, label):
     path = tmp_path / "model.npz"
     save(model_of(labels_of(np.array(["a", 2, True, 0.5], dtype=object))), path)
     texts = [label.encode(), b"2", b"true", b"0.5"]

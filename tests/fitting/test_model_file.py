@@ -6,7 +6,7 @@ import re
 import tempfile
 import warnings
 import zipfile
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,8 @@ from intensor.errors import FileFormatError, LabelError, ModelFileError, RadiusW
 from intensor.fitting.fit import fit
 from intensor.fitting.model_file import load, save
 from intensor.fitting.options import check_options
+from intensor.fitting.path import PATH_COLUMNS
+from intensor.fitting.record import Validation
 from strategies import any_weights, observations, shapes
 
 DOCS = Path(__file__).parents[2] / "docs" / "file-formats.md"
@@ -64,6 +66,11 @@ def saved(fit, tmp_path):
     return tmp_path / "model.npz"
 
 
+def read_header(path):
+    with np.load(path, allow_pickle=False) as file:
+        return json.loads(file["header"].tobytes())
+
+
 def test_everything_comes_back(fitted, data, tmp_path):
     back = load(saved(fitted, tmp_path))
     cells = np.argwhere(np.ones(data.shape))
@@ -90,8 +97,7 @@ def test_everything_comes_back(fitted, data, tmp_path):
 
 def test_the_validation_comes_back(rich, tmp_path):
     back = load(saved(rich, tmp_path)).validation
-    names = ("metric", "folds", "held_out", "chosen", "approach", "single", "averaged")
-    for name in (*names, "error_of_mean"):
+    for name in {field.name for field in fields(Validation)} - {"paths"}:
         assert getattr(back, name) == getattr(rich.validation, name)
     assert back.averaged is not None
     assert back.error_of_mean is not None
@@ -99,7 +105,7 @@ def test_the_validation_comes_back(rich, tmp_path):
     for one, other in zip(back.paths, rich.validation.paths, strict=True):
         assert (one.transform, one.baseline, one.metric) == ("sqrt", "additive", "rmse")
         assert one.sampled is other.sampled is False
-        for name in ("radii", "errors", "objectives", "boxes", "noise", "seconds", "kriged"):
+        for name in (*PATH_COLUMNS, "kriged"):
             assert np.array_equal(getattr(one, name), getattr(other, name))
 
 
@@ -127,12 +133,12 @@ def test_a_name_that_is_not_text_cannot_be_saved(plain, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_folder_that_is_not_there(plain, tmp_path):
+def test_saving_to_a_missing_folder_is_an_error(plain, tmp_path):
     with pytest.raises(FileFormatError, match="no folder"):
         plain.save(tmp_path / "no" / "model.npz")
 
 
-def test_the_five_lines_of_the_documentation(plain, tmp_path, monkeypatch):
+def test_the_five_lines_of_the_documentation_read_a_model(plain, tmp_path, monkeypatch):
     blocks = re.findall(r"```python\n(.*?)```", DOCS.read_text(), flags=re.DOTALL)
     assert len(blocks) == 1
     assert len(blocks[0].splitlines()) == 5
@@ -151,11 +157,11 @@ def test_every_entry_is_documented(rich, plain, kriged, tmp_path):
     strings = np.array(list("abcd"), dtype=object)
     named = replace(rich, labels=replace(rich.labels, indices=(strings, *rich.labels.indices[1:])))
     for one in (named, plain, kriged):
-        with np.load(saved(one, tmp_path), allow_pickle=False) as file:
+        path = saved(one, tmp_path)
+        with np.load(path, allow_pickle=False) as file:
             entries = [re.sub(r"^(path|labels)_\d+", r"\1_0", name) for name in file.files]
-            header = json.loads(file["header"].tobytes())
-        assert [name for name in entries if f"`{name}`" not in text] == []
-        assert [name for name in header if f"`{name}`" not in text] == []
+        names = [*entries, *read_header(path)]
+        assert [name for name in names if f"`{name}`" not in text] == []
 
 
 def altered(path, **changes):
@@ -170,29 +176,14 @@ def altered(path, **changes):
     np.savez(path, **entries)
 
 
-def header_with(**changes):
+def header_with(*, without=(), **changes):
     def change(raw):
-        header = json.loads(raw.tobytes())
-        for name, value in changes.items():
-            header[name] = value
+        header = {**json.loads(raw.tobytes()), **changes}
+        for name in without:
+            del header[name]
         return np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
 
     return change
-
-
-def without(name):
-    def change(raw):
-        header = json.loads(raw.tobytes())
-        del header[name]
-        return np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-
-    return change
-
-
-def bit_without_box(words):
-    changed = words.copy()
-    changed[0, -1] |= np.uint64(1 << 63)
-    return changed
 
 
 def but(index, value):
@@ -235,7 +226,7 @@ DAMAGE = {
     "no witness": ({"header": header_with(witness={})}, "signed"),
     "no steps": ({"header": header_with(steps=[])}, "damaged"),
     "validation": ({"header": header_with(validation={"paths": []})}, "validation.metric' is"),
-    "no seconds": ({"header": without("seconds")}, "seconds"),
+    "no seconds": ({"header": header_with(without=["seconds"])}, "seconds"),
     "no words": ({"words": None}, "'words' is missing"),
     "no trace": ({"trace_phi": None}, "'trace_phi' is missing"),
     "short trace": ({"trace_phi": lambda a: a[:-1]}, "trace_phi"),
@@ -243,7 +234,7 @@ DAMAGE = {
     "one dimension": ({"words": np.ravel}, "shape"),
     "weights too few": ({"weights": lambda a: a[:-1]}, "boxes without a weight"),
     "weights too many": ({"weights": lambda a: np.append(a, np.ones(64))}, "shape"),
-    "spare bits": ({"words": bit_without_box}, "boxes without a weight"),
+    "spare bits": ({"words": lambda a: a | np.uint64(1 << 63)}, "boxes without a weight"),
     "weights nan": ({"weights": but(0, np.nan)}, "not all finite"),
     "weights below 0": ({"weights": but(0, -1.0)}, "below 0"),
     "counts below 0": ({"counts": but(0, -1)}, "counts"),
@@ -257,10 +248,8 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("kind", DAMAGE)
-def test_damage_is_an_error_that_names_the_file(plain, tmp_path, kind):
-    changes, message = DAMAGE[kind]
-    path = saved(plain, tmp_path)
+def check_refused(made, tmp_path, changes, message):
+    path = saved(made, tmp_path)
     altered(path)
     load(path)
     altered(path, **changes)
@@ -270,35 +259,31 @@ def test_damage_is_an_error_that_names_the_file(plain, tmp_path, kind):
     assert "\n" not in str(caught.value)
 
 
-def test_a_path_that_is_not_there_cannot_be_chosen(rich, tmp_path):
-    path = saved(rich, tmp_path)
-    with np.load(path) as file:
-        validation = json.loads(file["header"].tobytes())["validation"]
-    altered(path, header=header_with(validation={**validation, "chosen": 9}))
-    with pytest.raises(ModelFileError, match="path 9 was chosen of 1"):
-        load(path)
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damage_is_an_error_that_names_the_file(plain, tmp_path, kind):
+    check_refused(plain, tmp_path, *DAMAGE[kind])
 
 
-def test_effects_that_are_not_finite(rich, tmp_path):
-    path = saved(rich, tmp_path)
-    altered(path, effects=but(0, np.inf))
-    with pytest.raises(ModelFileError, match="effects"):
-        load(path)
+def test_a_missing_path_cannot_be_chosen(rich, tmp_path):
+    validation = read_header(saved(rich, tmp_path))["validation"]
+    changed = header_with(validation={**validation, "chosen": 9})
+    check_refused(rich, tmp_path, {"header": changed}, "path 9 was chosen of 1")
+
+
+def test_effects_that_are_not_finite_are_refused(rich, tmp_path):
+    check_refused(rich, tmp_path, {"effects": but(0, np.inf)}, "effects")
 
 
 REMAINDER_DAMAGE = {
     "missing": ({"remainder": None}, "'remainder' is missing"),
-    "of another shape": (
-        {"remainder": lambda a: a[:-1]},
-        r"shape \(3, 4, 3\), expected \(4, 4, 3\)",
-    ),
+    "shorter": ({"remainder": lambda a: a[:-1]}, r"shape \(3, 4, 3\), expected \(4, 4, 3\)"),
     "flat": ({"remainder": np.ravel}, r"shape \(48,\)"),
     "turned": ({"remainder": lambda a: a.transpose(2, 0, 1)}, "shape"),
     "single precision": ({"remainder": lambda a: a.astype(np.float32)}, "type float32"),
     "nan": ({"remainder": but((1, 2, 0), np.nan)}, "'remainder' has .*not all finite"),
     "infinite": ({"remainder": but((0, 0, 0), -np.inf)}, "'remainder' has .*not all fin"),
     "unknown text": ({"header": header_with(remainder="loess")}, "remainder.*loess"),
-    "no text": ({"header": without("remainder")}, "'header.remainder' is missing"),
+    "no text": ({"header": header_with(without=["remainder"])}, "'header.remainder' is missing"),
     "a number for a text": ({"header": header_with(remainder=1)}, "'header.remainder' is '1'"),
     "no kriged": ({"path_0_kriged": None}, "'path_0_kriged' is missing"),
     "short kriged": ({"path_0_kriged": lambda a: a[:-1]}, "path_0_kriged"),
@@ -308,31 +293,23 @@ REMAINDER_DAMAGE = {
 
 @pytest.mark.parametrize("kind", REMAINDER_DAMAGE)
 def test_a_damaged_remainder_is_an_error_that_names_the_file(kriged, tmp_path, kind):
-    changes, message = REMAINDER_DAMAGE[kind]
-    path = saved(kriged, tmp_path)
-    altered(path, **changes)
-    with pytest.raises(ModelFileError, match=message) as caught:
-        load(path)
-    assert str(caught.value).startswith(str(path))
+    check_refused(kriged, tmp_path, *REMAINDER_DAMAGE[kind])
 
 
 def as_first_version(path):
     """Turn a file without a remainder into what version 1 wrote."""
+    assert read_header(path)["remainder"] == "none"
     with np.load(path, allow_pickle=False) as file:
-        entries = {name: file[name] for name in file.files if not name.endswith("_kriged")}
-    header = json.loads(entries["header"].tobytes())
-    assert header.pop("remainder") == "none"
-    header["format_version"] = 1
-    entries["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    np.savez(path, **entries)
+        kriged = [name for name in file.files if name.endswith("_kriged")]
+    header = header_with(without=["remainder"], format_version=1)
+    altered(path, header=header, **dict.fromkeys(kriged))
 
 
 @pytest.mark.parametrize("name", ["plain", "rich"])
 def test_files_of_the_first_version_are_read(request, data, tmp_path, name):
     made = request.getfixturevalue(name)
     path = saved(made, tmp_path)
-    with np.load(path, allow_pickle=False) as file:
-        assert json.loads(file["header"].tobytes())["format_version"] == 2
+    assert read_header(path)["format_version"] == 2
     as_first_version(path)
     back = load(path)
     cells = np.argwhere(np.ones(data.shape))
@@ -344,8 +321,7 @@ def test_files_of_the_first_version_are_read(request, data, tmp_path, name):
         assert walk.remainder == "none"
     saved(back, tmp_path)  # and written as the newest
     assert np.array_equal(load(path).predict(cells), made.predict(cells))
-    with np.load(path, allow_pickle=False) as file:
-        assert json.loads(file["header"].tobytes())["format_version"] == 2
+    assert read_header(path)["format_version"] == 2
 
 
 def test_a_second_version_without_its_entries_is_damaged(rich, tmp_path):
@@ -398,13 +374,13 @@ def test_a_claim_of_a_huge_array_is_not_believed(plain, tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04" + b"\0" * 100])
-def test_files_that_are_no_archives(tmp_path, content):
+def test_files_that_are_no_archives_are_refused(tmp_path, content):
     (tmp_path / "model.npz").write_bytes(content)
     with pytest.raises(ModelFileError, match=r"model\.npz: "):
         load(tmp_path / "model.npz")
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_a_missing_file_is_an_error(tmp_path):
     with pytest.raises(ModelFileError, match="no such file"):
         load(tmp_path / "model.npz")
     with pytest.raises(ModelFileError, match="folder"):
@@ -417,7 +393,7 @@ def test_python_objects_are_never_read(tmp_path):
         load(tmp_path / "model.npz")
 
 
-def test_packed_models_are_refused(plain, tmp_path):
+def test_compressed_models_are_refused(plain, tmp_path):
     path = saved(plain, tmp_path)
     with np.load(path) as file:
         np.savez_compressed(path, **file)
@@ -425,7 +401,7 @@ def test_packed_models_are_refused(plain, tmp_path):
         load(path)
 
 
-def test_foreign_archives_are_no_models(tmp_path):
+def test_other_archives_are_refused(tmp_path):
     np.savez(tmp_path / "model.npz", x=np.ones(3))
     with pytest.raises(ModelFileError, match="not a model file"):
         load(tmp_path / "model.npz")

@@ -21,7 +21,7 @@ def test_the_defaults_choose_a_radius_in_the_plain_scale():
     assert (options.solver.seed, options.solver.signed) == (0, False)
 
 
-def test_numbers_are_taken_as_they_are():
+def test_given_options_are_kept():
     options = check_options(
         radius=np.float32(2.5),
         n_solutions=3,
@@ -74,11 +74,11 @@ def test_a_pair_of_functions_is_a_transform():
 def test_the_remainder_is_one_of_three(remainder, version):
     options = check_options(remainder=remainder, version=version)
     assert options.remainder is RemainderMethod(remainder)
-    assert len(options.scales) == 1  # it is no scale of its own
+    assert len(options.scales) == 1  # the remainder is not part of a scale
 
 
 @pytest.mark.parametrize("n_radii", [MAX_RADII, MAX_RADII + 1, 10**9])
-def test_no_path_is_endless(n_radii):
+def test_the_number_of_radii_has_a_limit(n_radii):
     assert check_options(n_radii=n_radii).n_radii == MAX_RADII
 
 

@@ -4,18 +4,27 @@ import numpy as np
 import pytest
 
 import intensor
-from fitting_cases import CLEAN, NOISY_EIGHT, go_on, specs_of, splits_of
+from fitting_cases import (
+    CLEAN,
+    NOISY_EIGHT,
+    Countdown,
+    go_on,
+    options_of,
+    problem,
+    specs_of,
+    splits_of,
+)
 from intensor.fitting import fold as fold_module
-from intensor.fitting.effort import DEFAULT_EFFORT, Effort
 from intensor.fitting.fold import MIN_UNUSED_RADIUS
 from intensor.fitting.folds import open_folds
-from intensor.fitting.options import RemainderMethod, check_options
+from intensor.fitting.options import Effort, RemainderMethod, check_options
 from intensor.fitting.path import (
     CLEARLY_WORSE,
     KRIGED_RADIUS_RATIO,
     MAX_RADII_WITHOUT_GAIN,
     MIN_GAIN,
     NEARLY_BEST,
+    PATH_COLUMNS,
     RADIUS_RATIO,
     SCOUTED_RADIUS_RATIO,
     RadiusPath,
@@ -31,26 +40,20 @@ from intensor.storage.reader import TreeReader
 THOROUGH = Effort(training_gap=1e-3, held_out_gap=0.0)
 
 
-def walk_splits(held_out, options, *, budget=None, callback=go_on, one_radius=False, **more):
-    with open_folds(specs_of(held_out, options, **more)) as folds:
+def walk_splits(held_out, options, *, budget=None, callback=go_on, one_radius=False):
+    with open_folds(specs_of(held_out, options)) as folds:
         return walk(folds, budget=budget or Budget(), callback=callback, one_radius=one_radius)
 
 
-def walked(data, *, budget=None, callback=go_on, effort=DEFAULT_EFFORT, one_radius=False, **given):
-    options = check_options(**given)
-    return walk_splits(
-        splits_of(data, options),
-        options,
-        budget=budget,
-        callback=callback,
-        effort=effort,
-        one_radius=one_radius,
-    )
+def walked(data, *, budget=None, callback=go_on, one_radius=False, **given):
+    options = options_of(**given)
+    how = {"budget": budget, "callback": callback, "one_radius": one_radius}
+    return walk_splits(splits_of(data, options), options, **how)
 
 
 def largest_of(data, options):
     splits = splits_of(data, options)
-    return max(prepare(split.training, options.scales[0]).largest for split in splits)
+    return max(prepare(split.training, options.scales[0]).largest_value for split in splits)
 
 
 # --- the radii
@@ -77,19 +80,9 @@ def test_radii_grow_from_the_largest_fitted_value(scale):
     ],
 )
 def test_the_radius_to_take_is_the_smallest_that_is_nearly_the_best(errors, best):
-    nothing = np.zeros(4)
-    path = RadiusPath(
-        transform="none",
-        baseline="none",
-        metric="mae",
-        radii=np.array([1.0, 2.0, 4.0, 8.0]),
-        errors=np.array(errors),
-        objectives=nothing,
-        boxes=nothing,
-        noise=nothing,
-        seconds=nothing,
-        kriged=np.arange(4) == best,
-    )
+    columns = {**dict.fromkeys(PATH_COLUMNS, np.zeros(4)), "kriged": np.arange(4) == best}
+    columns |= {"radii": np.array([1.0, 2.0, 4.0, 8.0]), "errors": np.array(errors)}
+    path = RadiusPath(transform="none", baseline="none", metric="mae", **columns)
     assert path.remainder == "kriging"
     assert (path.best, path.radius, path.error) == (best, 2.0**best, errors[best])
     assert len(path) == 4
@@ -108,15 +101,16 @@ def test_a_path_is_no_longer_than_asked_for():
 
 
 @pytest.mark.parametrize(("rep", "noise"), [(0, 0.0), (1, 0.1), (2, 0.1), (3, 0.3)])
-def test_the_walk_stops_for_a_reason_and_for_no_other(rep, noise, monkeypatch):
+def test_the_walk_stops_only_for_a_good_reason(rep, noise, monkeypatch):
     models = []
-    binds = fold_module.Fold._binds
+    step = fold_module.Fold.step
 
-    def spy(fold, model):
-        models.append(model)
-        return binds(fold, model)
+    def spy(fold, *arguments):
+        taken = step(fold, *arguments)
+        models.append(taken.model)
+        return taken
 
-    monkeypatch.setattr(fold_module.Fold, "_binds", spy)
+    monkeypatch.setattr(fold_module.Fold, "step", spy)
     path = walked(intensor.planted((7, 7, 7), 200, rep, noise=noise), n_radii=30).path
     assert len(path) < 30
     used = [model.weights.sum() / model.radius for model in models]
@@ -133,9 +127,7 @@ def test_the_walk_stops_for_a_reason_and_for_no_other(rep, noise, monkeypatch):
 
 def test_a_radius_that_does_not_bind_ends_the_walk():
     # Values that no box is needed for: the first radius is all that is tried.
-    coords = np.argwhere(np.ones((5, 5)))
-    data = intensor.Planted(shape=(5, 5), coords=coords, values=np.zeros(25), truth=CLEAN.truth)
-    found = walked(data)
+    found = walked(problem((5, 5), np.argwhere(np.ones((5, 5))), np.zeros(25)))
     assert len(found.path) == 1
     assert len(found.models[0]) == 0
     assert found.path.errors.tolist() == [0.0]
@@ -170,16 +162,11 @@ def test_a_warm_walk_reaches_what_cold_solves_reach(data, baseline):
     options = check_options(baseline=baseline)
     prepared = splits_of(data, options)[0].prepared(options.scales[0])
     cells = np.stack(prepared.observations.coords, axis=1).astype(int)
+    means, counts = prepared.observations.means, prepared.observations.counts
+    how = {"signed": prepared.signed, "exact": "off", "rtol": 1e-9}
     for radius, objective in zip(path.radii, path.objectives, strict=True):
         cold = intensor.solve(
-            cells,
-            prepared.observations.means,
-            sample_weight=prepared.observations.counts,
-            shape=data.shape,
-            radius=radius,
-            signed=prepared.signed,
-            exact="off",
-            rtol=1e-9,
+            cells, means, sample_weight=counts, shape=data.shape, radius=radius, **how
         )
         least = cold.objective + prepared.observations.within
         assert objective >= least * (1.0 - 1e-4)
@@ -235,19 +222,6 @@ def test_a_radius_that_was_cut_off_is_left_out():
     assert not found.cut
 
 
-class Checks(Budget):
-    """Has time until it has been asked this many times."""
-
-    def __init__(self, count):
-        super().__init__()
-        self._left = count
-
-    @property
-    def spent(self):
-        self._left -= 1
-        return self._left < 0
-
-
 def test_an_approach_whose_first_step_was_cut_off_says_nothing():
     options = check_options()
     held_out = splits_of(NOISY_EIGHT, options)
@@ -261,7 +235,7 @@ def test_an_approach_whose_first_step_was_cut_off_says_nothing():
     full = approached(Budget())
     counts = set()
     for count in range(1, 80, 4):
-        some = approached(Checks(count))
+        some = approached(Countdown(count))
         assert some[:-1] == full[: max(len(some) - 1, 0)]  # only the last one may be cut off
         counts.add(len(some))
     assert 0 in counts

@@ -5,23 +5,19 @@ import pickle
 import numpy as np
 import pytest
 
+import zoo
 from intensor.data.observations import observe
 from intensor.errors import NegativeValueError, ValuesError
 from intensor.fitting.options import check_options
-from intensor.fitting.preparation import MIN_LARGEST, Split, prepare
+from intensor.fitting.preparation import MIN_FIRST_RADIUS, Split, prepare
 from intensor.fitting.samples import Samples
 from intensor.model.baseline import fit_baseline
 from intensor.model.model import build_model
 
 
-def drawn(n=80, shape=(5, 4, 3), weights=None):
-    rng = np.random.default_rng(3)
-    return Samples(
-        coords=np.stack([rng.integers(0, length, n) for length in shape], axis=1),
-        values=rng.uniform(0.0, 9.0, n),
-        weights=weights,
-        shape=shape,
-    )
+def drawn(weights=None):
+    shape, coords, values, _ = zoo.observed("cube")
+    return Samples(coords=coords, values=values, weights=weights, shape=shape)
 
 
 def scale(**options):
@@ -30,7 +26,7 @@ def scale(**options):
 
 
 @pytest.mark.parametrize("name", ["none", "sqrt", "log1p"])
-def test_what_is_fitted_are_the_transformed_values(name):
+def test_the_transformed_values_are_fitted(name):
     samples = drawn()
     prepared = prepare(samples, scale(transform=name))
     forward = {"none": np.positive, "sqrt": np.sqrt, "log1p": np.log1p}[name]
@@ -38,7 +34,7 @@ def test_what_is_fitted_are_the_transformed_values(name):
     expected = observe(samples.coords, fitted, shape=samples.shape)
     assert np.array_equal(prepared.observations.means, expected.means)
     assert prepared.observations.within == expected.within
-    assert prepared.largest == fitted.max()
+    assert prepared.largest_value == fitted.max()
     assert prepared.baseline is None
     assert not prepared.signed
 
@@ -60,12 +56,12 @@ def test_effects_come_out_before_boxes_are_fitted(name, weights):
     np.testing.assert_allclose(found.means, expected.means, atol=1e-13)
     assert found.within == pytest.approx(expected.within, rel=1e-12)
     assert found.mean_square == pytest.approx(expected.mean_square, rel=1e-12)
-    assert prepared.largest == np.abs(found.means).max()
+    assert prepared.largest_value == np.abs(found.means).max()
     assert prepared.signed
     assert found.means.min() < 0.0 < found.means.max()
 
 
-def test_the_predictor_undoes_it_all():
+def test_the_predictor_undoes_the_preparation():
     samples = drawn()
     prepared = prepare(samples, scale(transform="sqrt", baseline="additive"))
     flags = np.ones((1, sum(samples.shape)), dtype=np.uint8)
@@ -79,7 +75,7 @@ def test_the_predictor_undoes_it_all():
 
 
 @pytest.mark.parametrize("weights", [None, np.arange(1.0, 81.0)])
-def test_counts_are_those_of_the_indices(weights):
+def test_the_observations_of_each_index_are_counted(weights):
     samples = drawn(weights=weights)
     prepared = prepare(samples, scale())
     importance = np.ones(80) if weights is None else weights
@@ -110,10 +106,10 @@ def test_values_must_exist_in_the_fitted_scale():
 def test_nothing_but_zeros_leaves_a_radius_to_begin_with(baseline):
     samples = drawn()
     samples.values[:] = 0.0
-    assert prepare(samples, scale(baseline=baseline)).largest == MIN_LARGEST
+    assert prepare(samples, scale(baseline=baseline)).largest_value == MIN_FIRST_RADIUS
 
 
-def test_samples_are_left_alone():
+def test_samples_are_not_changed():
     samples = drawn()
     before = samples.values.copy()
     samples.coords.flags.writeable = samples.values.flags.writeable = False

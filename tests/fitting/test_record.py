@@ -1,4 +1,4 @@
-"""What a fit says about itself."""
+"""The record of a fit: its numbers, its predictions and its certificate."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def found():
     return fit(DATA.coords, DATA.values, options, shape=(6, 5, 4))
 
 
-def test_it_repeats_what_its_parts_say(found):
+def test_a_fit_repeats_the_numbers_of_its_parts(found):
     result, model = found.result, found.predictor.model
     assert found.model is model is result.model
     assert found.shape == model.shape == (6, 5, 4)
@@ -30,7 +30,7 @@ def test_it_repeats_what_its_parts_say(found):
     assert found.n_solutions == 2
 
 
-def test_a_line_about_it(found):
+def test_the_repr_is_one_line(found):
     line = repr(found)
     assert line.startswith("<Fit 6 x 5 x 4: ")
     for part in (str(found.status), f"{len(found.model)} boxes", f"radius {found.radius:.6g}"):
@@ -38,7 +38,7 @@ def test_a_line_about_it(found):
     assert "\n" not in line
 
 
-def test_predictions_are_the_predictors(found):
+def test_predictions_are_those_of_the_predictor(found):
     assert np.array_equal(found.predict(DATA.coords), found.predictor.predict(DATA.coords))
     with pytest.raises(UnseenIndexError):
         found.predict([[5, 0, 0]], unseen="error")
@@ -58,20 +58,14 @@ def test_the_certificate_is_recomputed_in_the_fitted_scale(found):
     )
 
 
-def test_it_comes_back_from_a_file(found, tmp_path):
-    found.save(tmp_path / "model.npz")
-    back = intensor.load(tmp_path / "model.npz")
-    assert repr(back) == repr(found)
-    assert np.array_equal(back.predict(DATA.coords), found.predict(DATA.coords))
-
-
-def test_coordinates_that_are_no_whole_numbers_are_refused(found):
+def test_coordinates_that_are_not_integers_are_refused(found):
     with pytest.raises(intensor.errors.InputError):
         found.verify(DATA.coords + 0.5, DATA.values)
 
 
-def test_coordinates_of_another_tensor_are_refused_with_a_baseline():
-    options = check_options(baseline="additive", radius=0.8, exact="off")
-    signed = fit(DATA.coords, DATA.values, options, shape=DATA.shape)
+@pytest.mark.parametrize("baseline", ["none", "additive"])
+def test_coordinates_of_another_tensor_are_refused(baseline):
+    options = check_options(baseline=baseline, radius=0.8, exact="off")
+    made = fit(DATA.coords, DATA.values, options, shape=DATA.shape)
     with pytest.raises(CoordinateError):
-        signed.verify(DATA.coords + 9, DATA.values)
+        made.verify(DATA.coords + 9, DATA.values)

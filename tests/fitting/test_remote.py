@@ -13,9 +13,8 @@ import intensor
 from fitting_cases import fitted, go_on, specs_of, splits_of
 from intensor._estimator import TensorCompleter
 from intensor.errors import ClusterError, WorkerLostError
-from intensor.fitting.effort import Effort
 from intensor.fitting.folds import open_folds
-from intensor.fitting.options import check_options
+from intensor.fitting.options import Effort, check_options
 from intensor.fitting.path import approach, walk
 from intensor.runtime.budget import Budget
 
@@ -64,7 +63,7 @@ def check_same(there, here):
 
 
 @pytest.mark.parametrize("given", [{}, {"remainder": "auto"}, {"baseline": "additive"}])
-def test_the_path_that_is_walked_here(client, given):
+def test_a_cluster_walks_the_same_path(client, given):
     there, here = walked(client, **given), walked(**given)
     check_same(there.path, here.path)
     assert len(there.models) == len(here.models) == 2
@@ -73,7 +72,7 @@ def test_the_path_that_is_walked_here(client, given):
         assert np.array_equal(ours.weights, theirs.weights)
 
 
-def test_a_closer_fit(client):
+def test_a_cluster_approaches_the_same_gaps(client):
     path = walked().path
     with opened(client) as there, opened() as here:
         found, expected = (
@@ -97,7 +96,7 @@ def test_nothing_is_left_on_the_workers(client):
     assert set(counts.values()) == {0}
 
 
-def test_progress_is_told_and_can_end_it(client):
+def test_the_callback_can_end_a_walk_on_a_cluster(client):
     heard = []
     budget = Budget()
 
@@ -138,7 +137,7 @@ def test_a_killed_worker_costs_nothing_but_time():
     check_same(found, here)
 
 
-def test_steps_that_never_succeed_end(client, monkeypatch):
+def test_steps_that_never_succeed_are_given_up(client, monkeypatch):
     def broken(*given):
         raise distributed.KilledWorker("task", "worker", 3)
 
@@ -147,7 +146,7 @@ def test_steps_that_never_succeed_end(client, monkeypatch):
         walked(client)
 
 
-def test_a_client_that_is_closed_in_the_middle_is_told_of():
+def test_a_client_that_is_closed_during_a_walk_is_an_error():
     with cluster(1) as there, distributed.Client(there) as client:
 
         def close(progress):
@@ -177,13 +176,13 @@ def test_compiling_on_a_worker_does_not_count_here(client, monkeypatch):
     assert all(seconds >= 1.0 for seconds in added)
 
 
-def test_no_workers():
+def test_a_cluster_without_workers_is_an_error():
     said = pytest.raises(ClusterError, match="no workers; start some")
     with cluster(0) as there, distributed.Client(there) as client, said:
         walked(client)
 
 
-def test_an_estimator_with_a_client(client):
+def test_an_estimator_with_a_client_makes_the_same_fit(client):
     given = {"baseline": "auto", "validation": 2, "n_radii": 2, "threads": 1}
     there = TensorCompleter(client=client, **given).fit(DATA.coords, DATA.values)
     here = TensorCompleter(**given).fit(DATA.coords, DATA.values)
@@ -192,10 +191,10 @@ def test_an_estimator_with_a_client(client):
     check_same(there.path_, here.path_)
 
 
-def test_the_last_fit_on_the_workers(client):
+def test_the_last_fit_on_workers_is_the_same(client):
     given = {"radius": 1.0, "max_iterations": 4, "threads": 1, "rtol": 1e-9}
     here, there = (
-        fitted(DATA, client=one, effort=Effort(distributed_cells=1), **given)
+        fitted(DATA, client=one, effort=Effort(min_distributed_cells=1), **given)
         for one in (None, client)
     )
     assert there.objective == pytest.approx(here.objective, rel=1e-9)

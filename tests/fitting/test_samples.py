@@ -5,7 +5,7 @@ import pytest
 
 from intensor.fitting.options import check_options
 from intensor.fitting.preparation import prepare
-from intensor.fitting.samples import Samples, missing_fibre_mode, sample, splits
+from intensor.fitting.samples import Samples, find_missing_fibre_mode, sample, splits
 
 
 def drawn(n=300, shape=(6, 5, 4), seed=0, weighted=True):
@@ -17,6 +17,12 @@ def drawn(n=300, shape=(6, 5, 4), seed=0, weighted=True):
         weights=10.0 + np.arange(n) if weighted else None,
         shape=shape,
     )
+
+
+def of_cells(cells, shape):
+    """Return samples of some cells; values number the rows."""
+    values = np.arange(float(len(cells)))
+    return Samples(coords=np.array(cells), values=values, weights=None, shape=shape)
 
 
 def cells(samples):
@@ -69,7 +75,7 @@ def test_folds_hold_out_every_cell_exactly_once(folds):
 @pytest.mark.parametrize(
     ("enough", "pairs"), [(1, 1), (30, 1), (40, 2), (80, 3), (100, 4), (10_000, 4)]
 )
-def test_as_often_as_it_takes(enough, pairs):
+def test_cells_are_held_out_until_there_are_enough(enough, pairs):
     samples = drawn()  # about 30 of 300 rows are held out
     found = split(samples, folds=None, enough_held_out=enough)
     assert len(found) == pairs
@@ -91,31 +97,20 @@ def test_no_cell_is_held_out_twice(share):
 
 
 def test_there_are_no_more_folds_than_cells():
-    samples = Samples(
-        coords=np.array([[0, 0], [0, 1], [0, 0], [1, 1]]),
-        values=np.ones(4),
-        weights=None,
-        shape=(2, 2),
-    )
+    samples = of_cells([[0, 0], [0, 1], [0, 0], [1, 1]], (2, 2))
     pairs = split(samples, folds=10, share=0.1)
     assert [len(cells(held)) for _, held in pairs] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("share", [0.001, 0.5, 0.999])
-def test_two_cells_are_one_for_each_side(share):
-    samples = Samples(
-        coords=np.array([[0], [1], [1]]), values=np.arange(3.0), weights=None, shape=(2,)
-    )
-    ((training, held),) = split(samples, share=share)
+def test_each_side_gets_one_of_two_cells(share):
+    ((training, held),) = split(of_cells([[0], [1], [1]], (2,)), share=share)
     assert len(cells(training)) == len(cells(held)) == 1
 
 
 @pytest.mark.parametrize("folds", [1, 5])
 def test_a_single_cell_cannot_be_split(folds):
-    samples = Samples(
-        coords=np.array([[2, 1]] * 3), values=np.arange(3.0), weights=None, shape=(3, 2)
-    )
-    assert split(samples, folds=folds) == []
+    assert split(of_cells([[2, 1]] * 3, (3, 2)), folds=folds) == []
 
 
 def test_the_seed_decides():
@@ -148,7 +143,7 @@ def test_a_sample_is_of_entire_cells(most):
     assert not np.array_equal(some.values, sample(samples, most, seed=1).values)
 
 
-def test_few_samples_are_taken_as_they_are():
+def test_few_samples_are_not_sampled():
     samples = drawn()
     assert sample(samples, 300, seed=0) is samples
     single = samples.part(np.zeros(50, dtype=int))
@@ -159,11 +154,8 @@ def test_few_samples_are_taken_as_they_are():
 
 
 def of(mask):
-    """Return samples of the cells that are on; values number the rows."""
-    coords = np.argwhere(mask)
-    return Samples(
-        coords=coords, values=np.arange(float(len(coords))), weights=None, shape=mask.shape
-    )
+    """Return samples of the cells that are on."""
+    return of_cells(np.argwhere(mask), mask.shape)
 
 
 def fibres(mode, *, share=0.5, shape=(12, 10, 8), seed=0, kept=1.0):
@@ -177,9 +169,9 @@ def fibres(mode, *, share=0.5, shape=(12, 10, 8), seed=0, kept=1.0):
 @pytest.mark.parametrize(("share", "kept"), [(0.25, 1.0), (0.25, 0.95), (0.5, 0.9), (0.9, 0.99)])
 def test_fibres_that_are_missing_are_noticed(mode, share, kept):
     mask = fibres(mode, share=share, seed=mode, kept=kept)
-    assert missing_fibre_mode(of(mask)) == mode
+    assert find_missing_fibre_mode(of(mask)) == mode
     repeated = of(mask).part(np.repeat(np.arange(mask.sum()), 3))
-    assert missing_fibre_mode(repeated) == mode
+    assert find_missing_fibre_mode(repeated) == mode
 
 
 @pytest.mark.parametrize("shape", [(12, 10, 8), (12, 10, 2), (30, 20), (40,)], ids=str)
@@ -187,7 +179,7 @@ def test_cells_that_are_missing_at_random_are_not_fibres(shape):
     for seed, missing in enumerate([0.3, 0.7, 0.9, 0.97]):
         mask = np.random.default_rng(seed).random(shape) >= missing
         mask.flat[0] = True
-        assert missing_fibre_mode(of(mask)) is None
+        assert find_missing_fibre_mode(of(mask)) is None
 
 
 @pytest.mark.parametrize("times", [1, 2, 6])
@@ -199,24 +191,24 @@ def test_ratings_are_not_fibres(times):
     mask = np.zeros((60, 40, times), dtype=bool)
     mask[(*pairs.T, rng.integers(0, times, len(pairs)))] = True
     assert mask.mean() < 0.1
-    assert missing_fibre_mode(of(mask)) is None
-    assert missing_fibre_mode(of(mask.any(axis=2))) is None
+    assert find_missing_fibre_mode(of(mask)) is None
+    assert find_missing_fibre_mode(of(mask.any(axis=2))) is None
 
 
-def test_fibres_that_are_mostly_empty_too_are_not_missing_entirely():
+def test_fibres_are_not_missing_if_the_others_are_mostly_empty():
     long = {"shape": (40, 10, 8), "share": 0.3, "seed": 1}
-    assert missing_fibre_mode(of(fibres(0, kept=0.3, **long))) is None
-    assert missing_fibre_mode(of(fibres(0, kept=0.7, **long))) == 0
+    assert find_missing_fibre_mode(of(fibres(0, kept=0.3, **long))) is None
+    assert find_missing_fibre_mode(of(fibres(0, kept=0.7, **long))) == 0
 
 
 @pytest.mark.parametrize("shape", [(4, 3, 2), (5, 6), (7,), (1, 1)], ids=str)
-def test_nothing_is_missing_of_what_is_complete(shape):
-    assert missing_fibre_mode(of(np.ones(shape, dtype=bool))) is None
+def test_a_complete_tensor_has_no_missing_fibres(shape):
+    assert find_missing_fibre_mode(of(np.ones(shape, dtype=bool))) is None
 
 
 def test_a_mode_of_one_index_has_no_fibres():
     mask = np.random.default_rng(0).random((12, 10, 1)) < 0.5
-    assert missing_fibre_mode(of(mask)) is None
+    assert find_missing_fibre_mode(of(mask)) is None
 
 
 def fibres_of(samples, mode):
@@ -255,15 +247,15 @@ def test_cells_are_held_out_where_cells_are_missing():
         assert fibres_of(training, mode) & fibres_of(held, mode)
 
 
-def test_modes_are_ruled_out_by_some_cells_as_by_all():
+def test_some_cells_rule_out_the_same_modes_as_all():
     rng = np.random.default_rng(5)
     found = set()
     for seed in range(40):
         shape = tuple(rng.integers(2, 9, 3).tolist())
         mode, kept = int(rng.integers(3)), rng.uniform(0.3, 1.0)
         samples = of(fibres(mode, shape=shape, kept=kept, seed=seed))
-        found.add(missing_fibre_mode(samples))
-        assert missing_fibre_mode(samples, probed_cells=50) == missing_fibre_mode(samples)
+        found.add(find_missing_fibre_mode(samples))
+        assert find_missing_fibre_mode(samples, probed_cells=50) == find_missing_fibre_mode(samples)
     assert found == {None, 0, 1, 2}
 
 
@@ -296,7 +288,7 @@ def test_rows_are_grouped_once_and_parts_of_them_stay_grouped(monkeypatch):
     prepare(training, check_options(transform="sqrt").scales[0])  # needs no grouping
 
 
-def test_the_standard_order_forgets_the_order_that_was_given():
+def test_the_standard_order_does_not_depend_on_the_given_order():
     samples = drawn()
     shuffled = samples.part(np.random.default_rng(1).permutation(len(samples)))
     for name in ("coords", "values", "weights", "starts"):
@@ -306,10 +298,7 @@ def test_the_standard_order_forgets_the_order_that_was_given():
 
 
 def test_indices_that_do_not_occur_are_left_out():
-    samples = Samples(
-        coords=np.array([[7000, 1], [5, 0]]), values=np.ones(2), weights=None, shape=(9000, 2)
-    )
-    found = samples.condensed()
+    found = of_cells([[7000, 1], [5, 0]], (9000, 2)).condensed()
     assert found.shape == (2, 2)
     assert found.full.shape == (9000, 2)
     assert found.coords.tolist() == [[1, 1], [0, 0]]

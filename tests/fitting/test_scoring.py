@@ -25,7 +25,7 @@ def test_every_scoring_is_tested():
 
 
 @pytest.mark.parametrize("name", BY_HAND)
-def test_by_hand(name):
+def test_errors_equal_those_computed_by_hand(name):
     scoring = SCORINGS[name]
     assert scoring.name == name
     assert scoring.measure(VALUES, PREDICTED) == pytest.approx(BY_HAND[name], rel=1e-14)

@@ -45,10 +45,10 @@ def test_scales_are_named_where_there_are_several():
     stages = []
     session = opened(lambda progress: stages.append(progress.stage), transform="auto")
     for scale in session.options.scales[:2]:
-        assert session.report_scale(scale)(PROGRESS)
+        assert session.callback_for(scale)(PROGRESS)
     assert stages == ["none, none, radius 3.2", "sqrt, none, radius 3.2"]
     single = opened(lambda progress: stages.append(progress.stage))
-    single.report_scale(single.options.scales[0])(PROGRESS)
+    single.callback_for(single.options.scales[0])(PROGRESS)
     assert stages[-1] == "radius 3.2"
 
 

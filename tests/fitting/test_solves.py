@@ -10,12 +10,10 @@ from intensor.fitting.options import DEFAULT_RTOL
 from intensor.solver.result import Status
 
 
-def test_the_solutions_have_seeds_of_their_own():
+def test_every_solution_has_its_own_seed():
     first, second = (fitted(radius=0.8, seed=seed) for seed in (3, 4))
-    mean = (
-        first.predict(EVERY_CELL, unseen="mean") + second.predict(EVERY_CELL, unseen="mean")
-    ) / 2
     assert not np.array_equal(first.model.weights, second.model.weights)
+    mean = np.mean([one.predict(EVERY_CELL, unseen="mean") for one in (first, second)], axis=0)
     tight = fitted(radius=0.8, seed=3, n_solutions=2, rtol=DEFAULT_RTOL)
     np.testing.assert_allclose(tight.predict(EVERY_CELL, unseen="mean"), mean, atol=1e-12)
 
@@ -27,9 +25,9 @@ def test_solutions_that_were_cut_short_do_not_spoil_an_average():
     )
     near = dataclasses.replace(bad, objective=1.05 * results[0].objective)
     done = dataclasses.replace(bad, status=Status.STALLED)
-    kept = solves_module._worth_averaging([results[0], bad, near, done])
+    kept = solves_module._drop_unfinished([results[0], bad, near, done])
     assert kept == [results[0], near, done]
-    assert solves_module._worth_averaging([bad]) == [bad]
+    assert solves_module._drop_unfinished([bad]) == [bad]
 
 
 def test_a_kriged_fit_goes_on_from_the_model_of_the_path():

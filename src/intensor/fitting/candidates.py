@@ -1,15 +1,16 @@
 """The candidates of a fit: scales, each with the error of its walk along the radii.
 
-Where there are several, all are scouted first, on a sample or in a short time, and only the best
-are walked in full. Every decision that depends on the clock goes through the journal, so that a fit
-that is continued decides as before.
+Several scales are first scouted, on a sample or in a short time, and only the best are walked in
+full. Decisions that depend on the clock are recorded, so that a fit that is continued repeats them.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -31,22 +32,23 @@ WALKING_SHARE = 0.5
 SCOUTING_SHARE = 0.5
 """Share of that time that scouting may take."""
 BRIEF_SHARE = 0.02
-"""All scales are walked in full when scouting took less than this share of the time for walking."""
+"""All scales are walked in full if scouting took less than this share of the time for walking."""
 MAX_FINALISTS = 2
 """Most scales that are walked in full after all were scouted."""
 
 
 class Candidates:
-    """The scales of a fit, on their way to be compared on held-out cells."""
+    """The scales of a fit, which are compared on held-out cells."""
 
     def __init__(self, session: Session, held_out: list[Split]) -> None:
         self._session = session
         self._options = session.options
+        self._effort = session.options.effort
         self._journal = session.journal
         self._splits = held_out
         self._budget = session.reserve("walking", WALKING_SHARE)  # for scale and radius
         training = held_out[0].training
-        self._large = len(training) > session.effort.scouting_rows
+        self._large = len(training) > self._effort.scouting_rows
         self._can_krige = can_krige(training)
 
     def walk(self) -> tuple[list[RadiusPath], list[Walk]]:
@@ -56,102 +58,89 @@ class Candidates:
         return scouted, self._walk_again_without_kriging(walks)
 
     def _walk_scales(self) -> tuple[list[RadiusPath], list[Walk]]:
-        """Return the paths that were only scouted, and the walks to choose from."""
         scales = self._options.scales
         limited = self._large or math.isfinite(self._budget.remaining)
-        if not self._journal.choose("scouting", len(scales) > 1 and limited):
+        if not self._journal.decide("scouting", len(scales) > 1 and limited):
             return [], self._walk_in_turn("foremost", scales)
         walks, finished = self._scout()
         if finished:
             return [], walks
         scouted = [replace(one.path, sampled=True) for one in walks]
-        if self._journal.choose("only scouted", self._budget.spent):
+        if self._journal.decide("only scouted", self._budget.spent):
             best = min(walks, key=lambda one: one.path.error)
             return scouted, [best._replace(cut=True)]
-        return scouted, self._walk_in_turn("foremost", self._finalists(walks))
+        return scouted, self._walk_in_turn("foremost", self._pick_finalists(walks))
 
     def _scout(self) -> tuple[list[Walk], bool]:
-        """Compare all scales in part of the time; say whether their walks are as good as full."""
-        scales, effort = self._options.scales, self._session.effort
+        """Compare all scales in part of the time; say whether their walks count as full."""
         budget = Budget(SCOUTING_SHARE * self._budget.remaining, within=self._budget)
         scouted_splits = self._splits
         if self._large:
-            first, seed = self._splits[0], self._options.solver.seed
-            parts = (first.training, first.held)
-            some = (sample(part, effort.scouting_rows, seed=seed) for part in parts)
-            scouted_splits = [Split(*some)]
+            most, seed = self._effort.scouting_rows, self._options.solver.seed
+            parts = (self._splits[0].training, self._splits[0].held)
+            scouted_splits = [Split(*(sample(part, most, seed=seed) for part in parts))]
         one_radius = self._options.remainder is not RemainderMethod.NONE and self._can_krige
-        walks = self._walk_all("scout", scales, budget, scouted_splits, one_radius=one_radius)
+        walks = self._walk_all("scout", budget, scouted_splits, one_radius=one_radius)
         brief = budget.elapsed < BRIEF_SHARE * self._budget.remaining
-        if self._journal.choose("briefly", one_radius and not self._large and brief):
-            walks = self._walk_all("walk", scales, budget, self._splits)
+        if self._journal.decide("briefly", one_radius and not self._large and brief):
+            walks = self._walk_all("walk", budget, self._splits)
             one_radius = False
         unfinished = self._large or one_radius or budget.spent
-        return walks, not self._journal.choose("scouted", unfinished)
+        return walks, not self._journal.decide("scouted", unfinished)
 
-    def _finalists(self, scouted: Sequence[Walk]) -> list[Scale]:
-        """Return the best scale, and the runner-up where it is not clearly worse."""
+    def _pick_finalists(self, scouted: Sequence[Walk]) -> list[Scale]:
+        """Return the best scale, and the runner-up if it is not clearly worse."""
         errors = np.array([one.path.error for one in scouted])
         order = np.argsort(errors, kind="stable")[:MAX_FINALISTS].tolist()
-        most = self._session.effort.runner_up_ratio * errors[order[0]]
+        most = self._effort.max_runner_up_ratio * errors[order[0]]
         return [scouted[one].scale for one in order if one == order[0] or errors[one] <= most]
 
     def _walk_all(
-        self,
-        stage: str,
-        scales: Sequence[Scale],
-        budget: Budget,
-        held_out: Sequence[Split],
-        *,
-        one_radius: bool = False,
+        self, stage: str, budget: Budget, held_out: Sequence[Split], *, one_radius: bool = False
     ) -> list[Walk]:
         """Walk all scales, each in an even share of the time, or at the same time on a cluster.
 
-        The first one is always walked, the others while there is time for choosing at all.
+        The first scale is always walked, the others as long as there is time for choosing.
         """
-
-        def walk_one(number: int, n_sharing: int = 1) -> Walk:
-            return self._walk(
-                stage, scales[number], budget, held_out, n_sharing=n_sharing, one_radius=one_radius
-            )
-
+        scales = self._options.scales
+        walk_one = partial(self._walk, stage, held_out, one_radius=one_radius)
         if self._session.client is not None:
             # imported here, because a fit at the exit of the interpreter cannot import it
             from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
 
             with ThreadPoolExecutor(len(scales)) as pool:
-                return list(pool.map(walk_one, range(len(scales))))
+                return list(pool.map(walk_one, scales, itertools.repeat(budget)))
         found: list[Walk] = []
         for number, scale in enumerate(scales):
             late = bool(found) and self._budget.spent
-            if self._journal.choose(f"no {stage}, {scale.name}", late):
+            if self._journal.decide(f"no {stage}, {scale.name}", late):
                 break
-            found.append(walk_one(number, len(scales) - number))
+            own = Budget(budget.remaining / (len(scales) - number), within=budget)
+            found.append(walk_one(scale, own))
         return found
 
     def _walk_in_turn(
         self, stage: str, scales: Sequence[Scale], *, remainder: RemainderMethod | None = None
     ) -> list[Walk]:
-        """Walk the first scale, and each other one while there is time for another such walk."""
+        """Walk the first scale, and the others as long as there is time for another such walk."""
         found: list[Walk] = []
         seconds = 0.0
         for scale in scales:
             late = seconds > self._budget.remaining or (bool(found) and self._budget.spent)
-            if self._journal.choose(f"no {stage}, {scale.name}", late):
+            if self._journal.decide(f"no {stage}, {scale.name}", late):
                 break
             started = self._budget.elapsed
-            found.append(self._walk(stage, scale, self._budget, self._splits, remainder=remainder))
+            found.append(self._walk(stage, self._splits, scale, self._budget, remainder=remainder))
             seconds = self._budget.elapsed - started
         return found
 
     def _walk(
         self,
         stage: str,
+        held_out: Sequence[Split],
         scale: Scale,
         budget: Budget,
-        held_out: Sequence[Split],
         *,
-        n_sharing: int = 1,
         one_radius: bool = False,
         remainder: RemainderMethod | None = None,
     ) -> Walk:
@@ -160,41 +149,32 @@ class Candidates:
         saved = self._journal.recall(name)
         if saved is not None:
             return restore_walk(saved, scale, session.samples.shape)
-        journal = self._journal.under(name)
-        own = Budget(
-            budget.remaining / n_sharing + journal.seconds, within=budget, before=journal.seconds
-        )
+        journal, callback = self._journal.section(name), session.callback_for(scale)
+        own, remainder = journal.budget(budget), remainder or self._options.remainder
         specs = [
-            FoldSpec(
-                split=split,
-                scale=scale,
-                options=self._options,
-                remainder=remainder or self._options.remainder,
-                effort=session.effort,
-            )
+            FoldSpec(split=split, scale=scale, options=self._options, remainder=remainder)
             for split in held_out
         ]
         with open_folds(specs, client=session.client, journal=journal) as folds:
-            callback = session.report_scale(scale)
             found = walk(folds, budget=own, callback=callback, one_radius=one_radius)
         self._journal.record({name: capture_walk(found)})
         return found
 
     def _walk_again_without_kriging(self, walks: list[Walk]) -> list[Walk]:
-        """Walk again where boxes were fitted to a sample to allow for kriging, which is no use."""
-        sampled = len(self._splits[0].training) > self._session.effort.boxed_rows
+        """Walk again if boxes were fitted to a sample because of kriging, which does not help."""
+        sampled = len(self._splits[0].training) > self._effort.max_boxed_rows
         may_krige = self._can_krige and self._options.remainder is RemainderMethod.AUTO
         in_use = any(one.remainder is RemainderMethod.KRIGING for one in walks)
         if not sampled or not may_krige or in_use:
             return walks
-        if self._journal.choose("no boxes", self._budget.spent):
+        if self._journal.decide("no boxes", self._budget.spent):
             return walks
         scales = [one.scale for one in walks]
         again = self._walk_in_turn("boxes", scales, remainder=RemainderMethod.NONE)
         return walks if again[0].cut else again
 
     def _warn_if_never_kriged(self, walks: Sequence[Walk]) -> None:
-        """Say so when a limit kept validation from looking at the remainder at all."""
+        """Warn when a limit kept validation from looking at the remainder at all."""
         unknown = all(math.isinf(one.kriging_seconds) for one in walks)
         auto = self._options.remainder is RemainderMethod.AUTO
         if unknown and auto and not self._session.choosing.interrupted:

@@ -21,6 +21,7 @@ from intensor.fitting.scoring import Scoring
 from intensor.fitting.session import Session
 from intensor.fitting.solves import solve_seeds
 from intensor.model.model import Model
+from intensor.options.unseen import Unseen
 from intensor.runtime.budget import Budget
 
 __all__ = ["choose"]
@@ -28,21 +29,17 @@ __all__ = ["choose"]
 MIN_HELD_OUT = 20
 """Fewest held-out cells needed to choose the tolerance by validation."""
 TOLERANCE_SHARE, AVERAGING_SHARE = 0.4, 0.3
-"""Shares of the time that is left after the walks: for choosing the tolerance, and then for
-measuring how much averaging gains."""
+"""Shares of the remaining time for choosing the tolerance, and then for measuring averages."""
 
 
 def choose(session: Session) -> Choice:
-    """Choose what the user has left open, as far as there is time for it."""
+    """Choose everything that the options leave open, as far as there is time for it."""
     options = session.options
     given = RemainderMethod.KRIGING if options.remainder is RemainderMethod.KRIGING else None
     held_out = _hold_out(session)
     if not held_out:
-        return Choice(
-            scale=options.scales[0],
-            radius=options.radius,
-            remainder=given or RemainderMethod.NONE,
-        )
+        remainder = given or RemainderMethod.NONE
+        return Choice(scale=options.scales[0], radius=options.radius, remainder=remainder)
     scouted, walks = Candidates(session, held_out).walk()
     best = int(np.argmin([one.path.error for one in walks]))
     walked = walks[best]
@@ -74,14 +71,13 @@ def _hold_out(session: Session) -> list[Split]:
     chosen = options.radius is not None and len(options.scales) == 1
     if chosen and options.n_solutions == 1 and options.remainder is not RemainderMethod.AUTO:
         return []
-    large = len(session.samples) > session.effort.scouting_rows
-    if journal.choose("no splits", large and session.budget.spent):
+    large = len(session.samples) > options.effort.scouting_rows
+    if journal.decide("no splits", large and session.budget.spent):
         return []
-    pairs = splits(
-        session.samples, folds=options.folds, share=options.share, seed=options.solver.seed
-    )
+    seed = options.solver.seed
+    pairs = splits(session.samples, folds=options.folds, share=options.share, seed=seed)
     found = [Split(training, held) for training, held in pairs]
-    return [] if journal.choose("no validation", large and session.budget.spent) else found
+    return [] if journal.decide("no validation", large and session.budget.spent) else found
 
 
 def _choose_tolerance(
@@ -89,8 +85,8 @@ def _choose_tolerance(
 ) -> Validation:
     """Find out how closely to fit at the chosen radius.
 
-    A walk that was cut off says nothing about noise, and there is no time to fit closely then.
-    With a kriged remainder, folds go on from the models of the walk, as the last fit will.
+    A walk that was cut off says nothing about noise and leaves no time to fit closely. If the
+    remainder is kriged, folds go on from the models of the walk, as the last fit will.
     """
     options, journal, name = session.options, session.journal, "approach"
     n_held_out = sum(split.held.n_cells for split in held_out)
@@ -101,11 +97,9 @@ def _choose_tolerance(
     if saved is not None:
         gaps = saved.finite_array("gaps", (None,))
         errors = saved.array("errors", "<f8", gaps.shape)
-        pairs = zip(gaps.tolist(), errors.tolist(), strict=True)
-        return replace(validation, approach=tuple(pairs))
-    steps = journal.under(name)
-    budget = session.reserve("approaching", TOLERANCE_SHARE)
-    budget = Budget(budget.remaining + steps.seconds, within=budget, before=steps.seconds)
+        return replace(validation, approach=tuple(zip(gaps.tolist(), errors.tolist(), strict=True)))
+    steps = journal.section(name)
+    budget = steps.budget(session.reserve("approaching", TOLERANCE_SHARE))
     warm = walked.remainder is RemainderMethod.KRIGING
     specs = [
         FoldSpec(
@@ -114,12 +108,11 @@ def _choose_tolerance(
             options=options,
             remainder=walked.remainder,
             start=model if warm else None,
-            effort=session.effort,
         )
         for split, model in itertools.zip_longest(held_out, walked.models)
     ]
     with open_folds(specs, client=session.client, journal=steps) as folds:
-        callback = session.report_scale(walked.scale)
+        callback = session.callback_for(walked.scale)
         found = approach(folds, walked.path, budget=budget, callback=callback)
     gaps, errors = np.array(found).reshape(-1, 2).T
     journal.record({name: {"gaps": gaps, "errors": errors}})
@@ -133,7 +126,7 @@ def _measure_averaging(
     options = session.options
     if options.n_solutions == 1 or walked.remainder is not RemainderMethod.NONE:
         return validation
-    if session.journal.choose("no averages", session.budget.spent):
+    if session.journal.decide("no averages", session.budget.spent):
         return validation
     single, averaged = [], []
     budget = session.reserve("averaging", AVERAGING_SHARE)
@@ -157,7 +150,7 @@ def _measure_averaging(
 
 def _held_out_error(options: Options, model: Model, split: Split, scale: Scale) -> float:
     held = split.held
-    predicted = split.prepared(scale).predictor(model).predict(held.coords, unseen="mean")
+    predicted = split.prepared(scale).predictor(model).predict(held.coords, unseen=Unseen.MEAN)
     return options.scoring.measure(held.values, predicted, held.weights)
 
 

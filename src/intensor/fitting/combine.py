@@ -11,6 +11,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -31,13 +32,7 @@ from intensor.runtime.budget import Budget
 from intensor.solver.finish import mean_squared_error
 from intensor.solver.result import Counters, Result, Seconds, Status
 
-__all__ = [
-    "Choice",
-    "average_models",
-    "average_results",
-    "combine",
-    "warn_no_kriging",
-]
+__all__ = ["Choice", "average_models", "average_results", "combine", "warn_no_kriging"]
 
 CLOSE_KRIGING_RATIO, ROUGH_KRIGING_RATIO = 6.0, 3.0
 """Seconds reserved for close and for rough kriging, per second that kriging took in validation."""
@@ -49,20 +44,16 @@ KRIGING_GRACE_SECONDS = 0.8
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Choice:
-    """What is fitted to all observations, given by the user or chosen by validation.
+    """Scale, radius and remainder of the last fit, given by the user or chosen by validation.
 
     Attributes
     ----------
-    scale
-        How the values are prepared.
     radius
         Radius in the fitted scale; None for the largest fitted value.
     remainder
-        Whether the remainder is kriged; never AUTO.
-    walked
-        The walk that the radius was chosen on; None when nothing was chosen.
-    validation
-        What held-out cells said; None when nothing was chosen.
+        NONE or KRIGING, never AUTO.
+    walked, validation
+        The walk that the radius was chosen on, and its record; None when nothing was chosen.
     """
 
     scale: Scale
@@ -82,15 +73,15 @@ def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
     results = solve_seeds(
         session,
         prepared,
-        radius=choice.radius or prepared.largest,
+        radius=choice.radius or prepared.largest_value,
         tolerance=None if choice.validation is None else choice.validation.tolerance,
         walked=choice.walked,
-        budget=_before_kriging(session.budget, choice),
+        budget=_reserve_for_kriging(session.budget, choice),
         name="fit",
         warm=choice.remainder is RemainderMethod.KRIGING,
     )
     result = average_results(results, prepared.observations)
-    result = _best_seen(result, choice.walked, prepared, session.options.solver.threads)
+    result = _prefer_walked_model(result, choice.walked, prepared, session.options.solver.threads)
     remainder = None
     if choice.remainder is RemainderMethod.KRIGING:
         remainder = _krige(session, prepared, result.model)
@@ -133,23 +124,20 @@ def average_results(results: Sequence[Result], observations: Observations) -> Re
         objective=objective,
         model=model,
         trace=results[0].trace,
-        counters=Counters(
-            **{
-                field.name: sum(getattr(result.counters, field.name) for result in results)
-                for field in fields(Counters)
-            }
-        ),
-        seconds=Seconds(
-            setup=sum(result.seconds.setup for result in results),
-            solve=sum(result.seconds.solve for result in results),
-        ),
+        counters=Counters(**_add_up([result.counters for result in results])),
+        seconds=Seconds(**_add_up([result.seconds for result in results])),
     )
 
 
-def _best_seen(
+def _add_up(records: Sequence[Counters | Seconds]) -> dict[str, Any]:
+    names = [field.name for field in fields(records[0])]
+    return {name: sum(getattr(record, name) for record in records) for name in names}
+
+
+def _prefer_walked_model(
     result: Result, walked: Walk | None, prepared: Prepared, threads: int | None
 ) -> Result:
-    """Return a result that was cut short with the model of the walk, if that is better."""
+    """Replace the model of a result that was cut short by that of the walk, if that is better."""
     if walked is None or result.status not in CUT_SHORT:
         return result
     model = shrunk(walked.models[0], result.model.radius)
@@ -159,7 +147,7 @@ def _best_seen(
     return replace(result, model=model, objective=objective)
 
 
-def _before_kriging(budget: Budget, choice: Choice) -> Budget:
+def _reserve_for_kriging(budget: Budget, choice: Choice) -> Budget:
     """Return a budget that leaves some time for the remainder."""
     reserved = 0.0
     kriges = choice.remainder is RemainderMethod.KRIGING
@@ -175,8 +163,8 @@ def _before_kriging(budget: Budget, choice: Choice) -> Budget:
 def _krige(session: Session, prepared: Prepared, model: Model) -> Remainder | None:
     """Krige closely, or roughly where there is too little time; warn when there is none.
 
-    Validation kriges roughly too, so that its choice holds for that. After Ctrl-C kriging may take
-    another moment, which is enough where tensors are small.
+    Validation kriges roughly too, so its choice still holds. After Ctrl-C kriging may take another
+    moment, which is enough for small tensors.
     """
     budget = Budget(KRIGING_GRACE_SECONDS) if session.budget.interrupted else session.budget
     solver = session.options.solver

@@ -1,9 +1,7 @@
-"""Linear algebra on dense tensors in pieces short enough for a time limit to hold.
+"""Linear algebra on dense tensors, cut into pieces so that it can stop when time is up.
 
-A piece is one call of BLAS or LAPACK that takes a few hundredths of a second. The budget is checked
-before each, so that the work stops soon after the time is up or Ctrl-C was pressed. The pieces
-depend on the sizes alone and BLAS runs on one thread, so the results are the same on any number of
-threads.
+A piece is one call of BLAS or LAPACK that takes a few hundredths of a second. Pieces depend on the
+sizes alone and BLAS runs on one thread, so results are the same on any number of threads.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ class FieldAlgebra:
     budget
         Checked before every piece of work.
     threads
-        Most pieces that run at a time; None for one per core.
+        Most pieces that run at a time; None for one per core. It does not change the results.
     max_piece
         Most multiplications in one piece of a matrix product.
     """
@@ -115,7 +113,7 @@ class FieldAlgebra:
         return out
 
     def root(self, covariance: AnyArray) -> FloatArray:
-        """Return a lower triangular L with L L' the covariance, or very nearly so."""
+        """Return a lower triangular L such that L L' is the covariance, or very nearly."""
         matrix = covariance.astype(np.float64)
         jitter = JITTER * np.trace(matrix) / len(matrix)
         for _ in range(MAX_FACTORISATIONS):
@@ -144,7 +142,7 @@ class FieldAlgebra:
         return out
 
     def _cholesky(self, matrix: FloatArray) -> FloatArray:
-        """Factor a matrix, block column by block column where it is large."""
+        """Factor a matrix, one block of columns at a time if it is large."""
         from scipy.linalg import solve_triangular  # noqa: PLC0415
 
         length = len(matrix)

@@ -1,4 +1,4 @@
-"""The way of a fit: check the observations, choose by validation, combine into one predictor."""
+"""A fit from start to end: check the observations, choose by validation, combine solutions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from intensor.data.labels import Labels, number_labels
 from intensor.errors import SettingError
 from intensor.fitting.choose import choose
 from intensor.fitting.combine import combine
-from intensor.fitting.effort import DEFAULT_EFFORT, Effort
 from intensor.fitting.journal import Journal
 from intensor.fitting.kriging import (
     MAX_CELLS,
@@ -47,9 +46,8 @@ def fit(
     callback: Callback | None = None,
     client: Any = None,
     spent: float = 0.0,
-    effort: Effort = DEFAULT_EFFORT,
 ) -> Fit:
-    """Choose what is left to choose by validation, then fit all observations.
+    """Choose all that the options leave open by validation, then fit all observations.
 
     Parameters
     ----------
@@ -58,15 +56,13 @@ def fit(
     labels
         Names of modes and indices; numbers by default.
     callback
-        Called with the ``Progress`` of every solve, whose ``stage`` says what the solve is for;
+        Called with the ``Progress`` of every solve, whose ``stage`` names the part of the fit;
         returning False ends the fit with the best model so far.
     client
         Client of a Dask cluster. Its workers take the steps of folds, radii and scales, and sum
-        over the cells of the last fit where there are many.
+        over the cells of the last fit if there are many.
     spent
         Seconds of the time limit that the caller has used to get the observations ready.
-    effort
-        How much work choices are worth.
     """
     journal = Journal(options.checkpoint)
     budget = Budget(options.solver.time_limit, before=journal.elapsed + spent)
@@ -76,13 +72,7 @@ def fit(
         options = replace(options, remainder=RemainderMethod.NONE)
     with listen_for_interrupt(budget), contextlib.closing(journal):
         session = Session(
-            samples,
-            options,
-            budget=budget,
-            journal=journal,
-            callback=callback,
-            client=client,
-            effort=effort,
+            samples, options, budget=budget, journal=journal, callback=callback, client=client
         )
         choice = choose(session)
         found = combine(session, choice, labels or number_labels((samples.full or samples).shape))
@@ -101,8 +91,8 @@ def _check_samples(
 ) -> Samples:
     """Check the observations, once for the entire fit, and put them in order.
 
-    Observations of weight 0 are dropped here. Long modes are cut down to the indices that occur,
-    unless kriging was asked for, which then refuses them.
+    Observations of weight 0 are dropped. Long modes are cut down to the indices that occur, unless
+    kriging was asked for: then the tensor is refused.
     """
     cells, lengths = check_coords(coords, shape)
     numbers = check_values(values, cells.shape[0], allow_negative=False)
@@ -115,8 +105,13 @@ def _check_samples(
     if weights is not None and not weights.all():
         samples = samples.part(weights > 0.0)
     samples = (samples.condensed() if condensing else samples).in_order()
-    if kriging:
-        _check_kriging(samples)
+    if kriging and not can_krige(samples):
+        raise SettingError(
+            f"remainder is 'kriging', which needs a tensor of at most {MAX_CELLS} cells, of "
+            f"which at least one in {MAX_CELLS_PER_OBSERVED:g} is observed, and at least two modes "
+            f"of at most {MAX_MODE_LENGTH} indices; got {' x '.join(map(str, samples.shape))} with "
+            f"{samples.n_cells} observed cells (use 'none' or 'auto')"
+        )
     return samples
 
 
@@ -133,14 +128,3 @@ def _require_memory(n: int, lengths: Shape, options: Options, *, condensing: boo
         "(intensor.solve with a path and memory_limit)",
         limit=options.memory_limit,
     )
-
-
-def _check_kriging(samples: Samples) -> None:
-    """Refuse a tensor that is too large or too sparse for kriging."""
-    if not can_krige(samples):
-        raise SettingError(
-            f"remainder is 'kriging', which needs a tensor of at most {MAX_CELLS} cells, of "
-            f"which at least one in {MAX_CELLS_PER_OBSERVED:g} is observed, and at least two modes "
-            f"of at most {MAX_MODE_LENGTH} indices; got {' x '.join(map(str, samples.shape))} with "
-            f"{samples.n_cells} observed cells (use 'none' or 'auto')"
-        )

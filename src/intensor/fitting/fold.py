@@ -3,49 +3,56 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from intensor._arrays import Shape
-from intensor.fitting.effort import DEFAULT_EFFORT, Effort
 from intensor.fitting.kriging import can_krige, krige
 from intensor.fitting.options import Options, RemainderMethod, Scale
 from intensor.fitting.preparation import Split, prepare
 from intensor.fitting.samples import sample
 from intensor.model.model import Model
 from intensor.model.predictor import Predictor
-from intensor.model.remainder import Remainder
+from intensor.options.unseen import Unseen
 from intensor.oracles.cascade import FreeBoundOracle
 from intensor.runtime.budget import Budget
 from intensor.solver.fast.corrective import ADMISSION_SHARE_WITHOUT_PROOF
 from intensor.solver.fast.engine import FastEngine
-from intensor.solver.loop import drive
+from intensor.solver.loop import Callback, drive
 from intensor.solver.result import Progress
 from intensor.solver.settings import Settings
-from intensor.solver.snapshot import capture_model, capture_trace, restore_model, restore_trace
+from intensor.solver.snapshot import (
+    capture_fields,
+    capture_model,
+    capture_trace,
+    restore_model,
+    restore_trace,
+)
 from intensor.solver.variants import FAST
-from intensor.storage.reader import Tree, TreeReader
+from intensor.storage.reader import Getter, Tree, TreeReader, read_fields
 
-__all__ = ["Callback", "Fold", "FoldSpec", "Request", "Step", "capture_step", "restore_step"]
+__all__ = ["Fold", "FoldSpec", "Request", "Step", "capture_step", "restore_step"]
 
 MIN_UNUSED_RADIUS = 1e-3
 """A radius no longer binds when at least this share of it is unused."""
-Callback = Callable[[Progress], bool]
-"""Called with the progress of a solve; the solve goes on while it returns True."""
+STEP_FIELDS: dict[str, Getter] = {
+    **dict.fromkeys(("error", "objective", "noise", "kriging_seconds"), TreeReader.number),
+    **dict.fromkeys(("kriged", "binds"), TreeReader.flag),
+    "seconds": TreeReader.finite,
+}
 
 
 class Request(NamedTuple):
-    """What a fold is asked for: a rough fit at a radius, or a fit with a gap as its tolerance."""
+    """A request to a fold: a rough fit at a radius, or a fit with a gap as its tolerance."""
 
     radius: float
     gap: float | None = None
 
     @property
     def stage(self) -> str:
-        """What is reported about a solve for this request.
+        """Name of a solve for this request in reports of progress.
 
         Examples
         --------
@@ -57,20 +64,14 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FoldSpec:
-    """What a fold is made of.
+    """Everything that a fold is made of.
 
     Attributes
     ----------
-    split
-        Training and held-out observations.
-    scale, options
-        How to prepare and fit the training part.
     remainder
-        What to do with the remainder, where the tensor is small enough to be kriged.
+        Method for the remainder, if the tensor is small enough to be kriged.
     start
         A model whose vertices the fold begins with; None to begin with none.
-    effort
-        When to leave a radius, and how many observations boxes are fitted to.
     """
 
     split: Split
@@ -78,27 +79,21 @@ class FoldSpec:
     options: Options
     remainder: RemainderMethod
     start: Model | None = None
-    effort: Effort = DEFAULT_EFFORT
 
     @property
-    def largest(self) -> float:
+    def largest_value(self) -> float:
         """Largest size of a training value in the fitted scale."""
-        return self.split.prepared(self.scale).largest
+        return self.split.prepared(self.scale).largest_value
 
     @property
-    def possible_remainder(self) -> RemainderMethod:
-        """What can be done with the remainder: kriging needs a small tensor."""
-        return self.remainder if can_krige(self.split.training) else RemainderMethod.NONE
-
-    @property
-    def kriges(self) -> bool:
-        """Whether the remainder may be kriged."""
-        return self.possible_remainder is not RemainderMethod.NONE
+    def may_krige(self) -> bool:
+        """Whether the remainder may be kriged, which needs a small tensor."""
+        return self.remainder is not RemainderMethod.NONE and can_krige(self.split.training)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Step:
-    """What one fold found for one request.
+    """The answer of one fold to one request.
 
     Attributes
     ----------
@@ -107,11 +102,9 @@ class Step:
     objective, noise
         Mean squared error in the fitted scale, on the training and on the held-out cells.
     kriged
-        Whether the error is the one with the remainder kriged.
+        Whether the error includes the kriged remainder.
     binds
         Whether a larger radius could change the fit.
-    model
-        The boxes.
     progress
         Last progress of the solver; None when it made no iteration.
     cut
@@ -131,21 +124,15 @@ class Step:
     progress: Progress | None
     cut: bool
     seconds: float
-    kriging_seconds: float = 0.0
+    kriging_seconds: float
 
 
 def capture_step(step: Step) -> Tree:
     """Return a step as a tree."""
     return {
-        "error": step.error,
-        "objective": step.objective,
-        "noise": step.noise,
-        "kriged": bool(step.kriged),
-        "binds": bool(step.binds),
+        **capture_fields(step, STEP_FIELDS),
         "model": capture_model(step.model),
         "progress": capture_trace(() if step.progress is None else (step.progress,)),
-        "seconds": step.seconds,
-        "kriging_seconds": step.kriging_seconds,
     }
 
 
@@ -153,16 +140,10 @@ def restore_step(saved: TreeReader, shape: Shape) -> Step:
     """Return a step from a tree; only steps that no limit cut off are saved."""
     rows = restore_trace(saved.branch("progress"))
     return Step(
-        error=saved.number("error"),
-        objective=saved.number("objective"),
-        noise=saved.number("noise"),
-        kriged=saved.flag("kriged"),
-        binds=saved.flag("binds"),
+        **read_fields(saved, STEP_FIELDS),
         model=restore_model(saved.branch("model"), shape),
         progress=rows[-1] if rows else None,
         cut=False,
-        seconds=saved.finite("seconds"),
-        kriging_seconds=saved.number("kriging_seconds") if "kriging_seconds" in saved else 0.0,
     )
 
 
@@ -171,11 +152,10 @@ class Fold:
 
     def __init__(self, spec: FoldSpec) -> None:
         self._spec = spec
-        self._prepared = spec.split.prepared(spec.scale)
-        self._remainder = spec.possible_remainder
-        self._boxed = self._prepared
-        training, most = spec.split.training, spec.effort.boxed_rows
-        if spec.kriges and len(training) > most:
+        self._may_krige = spec.may_krige
+        self._prepared = self._boxed = spec.split.prepared(spec.scale)
+        training, most = spec.split.training, spec.options.effort.max_boxed_rows
+        if self._may_krige and len(training) > most:
             some = sample(training, most, seed=spec.options.solver.seed)
             self._boxed = prepare(some, spec.scale)
         self._engine: FastEngine | None = None
@@ -183,9 +163,9 @@ class Fold:
 
     def step(self, request: Request, budget: Budget, callback: Callback) -> Step:
         """Fit the training part and measure the error on the held-out cells."""
-        effort, settings = self._spec.effort, self._settings(request.radius)
+        effort, settings = self._spec.options.effort, self._settings(request.radius)
         if request.gap is None:
-            ratio = effort.kriging_gap_ratio if self._spec.kriges else 1.0
+            ratio = effort.kriging_gap_ratio if self._may_krige else 1.0
             share, gap = effort.training_gap, ratio * effort.held_out_gap * self._noise
         else:
             settings = replace(settings, tol=request.gap, rtol=0.0)
@@ -199,33 +179,42 @@ class Fold:
             last = progress
             small = max(share * (progress.objective - observations.within), gap)
             enough = progress.step == "separation" and progress.pricing_gap <= small
-            return callback(progress) and not enough
+            return callback(progress) is not False and not enough
 
         result = drive(
             engine, observations, version=FAST, settings=settings, budget=budget, callback=go_on
         )
-        return self._measured(result.model, result.objective, last, budget)
+        return self._measure(result.model, result.objective, last, budget)
 
-    def _measured(
+    def _measure(
         self, model: Model, objective: float, progress: Progress | None, budget: Budget
     ) -> Step:
-        """Return the step that ends with a model, its remainder kriged where that is better."""
+        """Return the step that ends with a model, with its remainder kriged if that is better."""
         error, self._noise = self._score(self._boxed.predictor(model))
         kriged, kriging_seconds = False, 0.0
-        if self._spec.kriges:
-            started = budget.elapsed
-            remainder = self._krige(model, budget)
+        if self._may_krige:
+            started, solver = budget.elapsed, self._spec.options.solver
+            remainder = krige(
+                self._prepared.observations,
+                model,
+                budget=budget,
+                threads=solver.threads,
+                seed=solver.seed,
+                rough=True,
+            )
             kriging_seconds = math.inf if remainder is None else budget.elapsed - started
             if remainder is not None:
                 other, _ = self._score(self._prepared.predictor(model, remainder))
-                if other < error or self._remainder is RemainderMethod.KRIGING:
+                if other < error or self._spec.remainder is RemainderMethod.KRIGING:
                     kriged, error = True, other
+        used = float(np.abs(model.weights).sum())
         return Step(
             error=error,
             objective=objective,
             noise=self._noise,
             kriged=kriged,
-            binds=self._binds(model),
+            # with a kriged remainder, an unused part of the radius says nothing
+            binds=self._may_krige or used > (1.0 - MIN_UNUSED_RADIUS) * model.radius,
             model=model,
             progress=progress,
             cut=budget.spent,
@@ -234,8 +223,7 @@ class Fold:
         )
 
     def _settings(self, radius: float) -> Settings:
-        signed = self._prepared.signed
-        solver = self._spec.options.solver
+        signed, solver = self._prepared.signed, self._spec.options.solver
         return replace(solver, radius=radius, signed=signed, max_iterations=None)
 
     def _engine_at(self, settings: Settings, budget: Budget) -> FastEngine:
@@ -252,32 +240,15 @@ class Fold:
         observations = self._boxed.observations
         return FastEngine(observations, exact=FreeBoundOracle(observations), settings=settings)
 
-    def _krige(self, model: Model, budget: Budget) -> Remainder | None:
-        solver = self._spec.options.solver
-        return krige(
-            self._prepared.observations,
-            model,
-            budget=budget,
-            threads=solver.threads,
-            seed=solver.seed,
-            rough=True,
-        )
-
     def _score(self, predictor: Predictor) -> tuple[float, float]:
-        """Return the held-out error, and the mean squared one in the fitted scale."""
+        """Return the error on the held-out cells, and the mean squared one in the fitted scale."""
         held = self._spec.split.held
-        fitted = predictor.fitted(held.coords, unseen="mean")
+        fitted = predictor.fitted(held.coords, unseen=Unseen.MEAN)
         apart = fitted - predictor.transform.apply(held.values)
         noise = float(np.average(apart**2, weights=held.weights))
         predicted = predictor.transform.undo(fitted)
         error = self._spec.options.scoring.measure(held.values, predicted, held.weights)
         return error, noise
-
-    def _binds(self, model: Model) -> bool:
-        """Whether a larger radius could change the fit."""
-        if self._spec.kriges:  # an unused part of the radius says nothing then
-            return True
-        return float(np.abs(model.weights).sum()) > (1.0 - MIN_UNUSED_RADIUS) * model.radius
 
     def capture(self) -> Tree:
         """Return the state of the fold after a step."""
@@ -287,7 +258,7 @@ class Fold:
         }
 
     def restore(self, saved: TreeReader) -> None:
-        """Take up the state of another fold of the same spec; no step was taken before."""
+        """Take over the state of another fold of the same spec, before the first step."""
         engine = saved.branch("engine")
         radii = engine.finite_array("radii", (None,))
         if not radii.size or radii.min() <= 0.0:

@@ -7,24 +7,17 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from intensor.fitting.fold import (
-    Callback,
-    Fold,
-    FoldSpec,
-    Request,
-    Step,
-    capture_step,
-    restore_step,
-)
+from intensor.fitting.fold import Fold, FoldSpec, Request, Step, capture_step, restore_step
 from intensor.fitting.journal import NO_JOURNAL, Journal
 from intensor.runtime.budget import Budget
+from intensor.solver.loop import Callback
 from intensor.storage.reader import Tree, TreeReader
 
-__all__ = ["Folds", "Job", "open_folds", "staged"]
+__all__ = ["Folds", "Job", "open_folds", "with_stage"]
 
 
 class Job(NamedTuple):
-    """One fold that takes one step; several requests at a time are on tracks of their own."""
+    """A step for one fold to take; each of several requests at a time has its own track."""
 
     track: int
     fold: int
@@ -34,22 +27,22 @@ class Job(NamedTuple):
 class Folds(abc.ABC):
     """Folds that take the same steps, one after the other.
 
-    Steps that are in the journal are not taken again: the first one that is not in them begins with
-    the state that its fold had after them.
+    Steps that are in the journal are not taken again: the first step that is not in it begins with
+    the state that its fold had after the last step that is.
 
     Parameters
     ----------
     specs
         The folds, all of the same scale and options.
     journal
-        Steps that were taken before the fit was killed, and those to come.
+        Holds the steps of a fit that was killed, and records those to come.
     ahead
-        How many requests to make at a time.
+        Number of requests to make at a time.
     at_once
-        Whether all jobs of a call are done, and noted, together instead of one after the other.
+        Whether all jobs of a call are done and recorded together instead of one after the other.
     """
 
-    largest: float
+    largest_value: float
     """Largest size of a training value in the fitted scale, over all folds."""
 
     def __init__(
@@ -57,15 +50,15 @@ class Folds(abc.ABC):
     ) -> None:
         self.ahead = ahead
         self.scale, self.options = specs[0].scale, specs[0].options
-        self.kriges = any(spec.kriges for spec in specs)
+        self.may_krige = any(spec.may_krige for spec in specs)
         self._specs = specs
         self._journal = journal
         self._at_once = at_once
         self._n_taken = 0
-        self._behind: set[tuple[int, int]] = set()  # whose last steps came from the journal
+        self._behind: set[tuple[int, int]] = set()  # folds whose last steps are in the journal
 
     @property
-    def remembers(self) -> bool:
+    def knows_next_step(self) -> bool:
         """Whether the next step is in the journal, so that it takes no time."""
         return self._journal.recall(_step_name(self._n_taken, 0)) is not None
 
@@ -98,17 +91,16 @@ class Folds(abc.ABC):
         return None if saved is None else restore_step(saved, shape)
 
     def _catch_up(self, job: Job) -> None:
-        """Take up the state after the last step, if that came from the journal."""
+        """Restore the state after the last step, if that came from the journal."""
         if (job.track, job.fold) in self._behind:
             self._behind.discard((job.track, job.fold))
-            state = self._journal.recall(_state_name(job)) or self._journal.recall(
-                f"fold {job.fold}"
-            )
+            names = (_state_name(job), f"fold {job.fold}")
+            state = next(filter(None, map(self._journal.recall, names)), None)
             if state is not None:
                 self._restore(job, state)
 
     def _record(self, steps: dict[Job, Step], seconds: float) -> None:
-        """Note steps together with the states of their folds."""
+        """Record steps together with the states of their folds."""
         entries: dict[str, Tree] = {"clock": {"seconds": seconds}}
         for job, step in steps.items():
             entries[_step_name(self._n_taken + job.track, job.fold)] = capture_step(step)
@@ -142,8 +134,8 @@ def _state_name(job: Job) -> str:
     return f"track {job.track} of fold {job.fold}"
 
 
-def staged(callback: Callback, stage: str) -> Callback:
-    """Return a callback that says what the solve is for."""
+def with_stage(callback: Callback, stage: str) -> Callback:
+    """Return a callback that names the stage which the solve belongs to."""
     return lambda progress: callback(progress._replace(stage=stage))
 
 
@@ -153,11 +145,11 @@ class LocalFolds(Folds):
     def __init__(self, specs: Sequence[FoldSpec], journal: Journal = NO_JOURNAL) -> None:
         super().__init__(specs, journal)
         self._folds = [Fold(spec) for spec in specs]
-        self.largest = max(spec.largest for spec in specs)
+        self.largest_value = max(spec.largest_value for spec in specs)
 
     def _advance(self, jobs: Sequence[Job], budget: Budget, callback: Callback) -> list[Step]:
         return [
-            self._folds[job.fold].step(job.request, budget, staged(callback, job.request.stage))
+            self._folds[job.fold].step(job.request, budget, with_stage(callback, job.request.stage))
             for job in jobs
         ]
 
@@ -177,7 +169,7 @@ class LocalFolds(Folds):
 def open_folds(
     specs: Sequence[FoldSpec], *, client: Any = None, journal: Journal = NO_JOURNAL
 ) -> Iterator[Folds]:
-    """Make the folds, on the cluster of a Dask client if there is one, and close them after use."""
+    """Make folds, on the cluster of a Dask client if there is one, and close them in the end."""
     folds: Folds
     if client is None:
         folds = LocalFolds(specs, journal)

@@ -1,9 +1,7 @@
-"""The finished parts of a fit, kept in its checkpoint: a fit that goes on does none of them again.
+"""The finished parts of a fit, kept in its checkpoint: a fit that goes on repeats none of them.
 
-A fit is many solves: walks along the radii, fold by fold, then the gap, then the final fit. Every
-part that ran to completion is an entry under its own key. So is every decision that depended on the
-clock, because another day's clock would decide otherwise. A part that a limit, Ctrl-C or a callback
-cut short is not an entry: it is done again from its beginning.
+Every part that ran to completion is an entry under its key, and so is every decision that depended
+on the clock. A part that a limit, Ctrl-C or a callback cut short is not an entry: it is done again.
 """
 
 from __future__ import annotations
@@ -26,24 +24,14 @@ from intensor.storage.reader import Tree, TreeReader
 __all__ = ["NO_JOURNAL", "Journal"]
 
 ROWS_AT_ONCE = 1 << 16
-"""Observations that are predicted at a time when the data is identified."""
+"""Number of observations that are predicted at a time for the fingerprint of the data."""
 
 
 class Journal:
     """Entries of a fit by their keys; without a target it remembers nothing.
 
-    ``under`` gives a section of the journal for one part of the fit, whose keys all begin with the
-    key of that part and a slash.
-
-    Parameters
-    ----------
-    target
-        Path and interval of the checkpoint.
-
-    Attributes
-    ----------
-    elapsed
-        Seconds that the fit took so far.
+    A section is a journal for one part of the fit: its keys all begin with the key of that part and
+    a slash. ``elapsed`` are the seconds that the fit took so far.
     """
 
     def __init__(self, target: CheckpointTarget | None = None) -> None:
@@ -59,18 +47,13 @@ class Journal:
     def begin(self, samples: Samples, options: Options, budget: Budget, choosing: Budget) -> None:
         """Take over the entries of the file, if they are those of this fit.
 
-        Parameters
-        ----------
-        budget
-            Budget of the fit.
-        choosing
-            The part of it that ends as soon as the fit is told to stop; nothing is recorded after
-            that.
+        ``choosing`` is the part of the budget that ends as soon as the fit is told to stop; nothing
+        is recorded after that.
         """
         self._budget, self._choosing = budget, choosing
         if self._file is None:
             return
-        self._file.check(settings=_decisive(options), data=_fingerprint(samples, options))
+        self._file.check(settings=_decisive_options(options), data=_fingerprint(samples, options))
         if self._file.saved is not None:
             self._saved = self._file.saved.branch("content").branch("entries")
             self._entries.update((key, self._saved.branch(key).tree) for key in self._saved.tree)
@@ -80,11 +63,11 @@ class Journal:
         """Whether anything is remembered."""
         return self._file is not None
 
-    @property
-    def seconds(self) -> float:
-        """Seconds that the part of the fit with this section took so far."""
+    def budget(self, within: Budget) -> Budget:
+        """Return what is left of a budget; the seconds that this section took before count."""
         clock = self.recall("clock")
-        return 0.0 if clock is None else max(0.0, clock.finite("seconds"))
+        before = 0.0 if clock is None else max(0.0, clock.finite("seconds"))
+        return Budget(within.remaining + before, within=within, before=before)
 
     def recall(self, key: str) -> TreeReader | None:
         """Return the entry that the file had under a key, if it had one."""
@@ -95,7 +78,7 @@ class Journal:
     def record(self, entries: Mapping[str, Tree]) -> None:
         """Remember finished parts by their keys, all of them or none, unless the fit is stopping.
 
-        An entry replaces its section: the entries whose keys begin with its own key and a slash.
+        An entry replaces its section: the entries whose keys begin with its key and a slash.
         """
         if self._file is None or self._choosing.spent:
             return
@@ -105,7 +88,7 @@ class Journal:
                 del self._entries[key]
             self._put(entries)
 
-    def choose(self, key: str, decision: bool) -> bool:
+    def decide(self, key: str, decision: bool) -> bool:
         """Return the decision that was made before, or else remember this one."""
         saved = self.recall(key)
         if saved is not None:
@@ -124,7 +107,7 @@ class Journal:
             store=lambda tree: self._put({key: {"run": tree}}),
         )
 
-    def under(self, key: str) -> Journal:
+    def section(self, key: str) -> Journal:
         """Return the section of a key."""
         section = copy.copy(self)  # which shares the file, the entries and the lock
         section._prefix = f"{self._prefix}{key}/"
@@ -149,9 +132,10 @@ class Journal:
 
 
 NO_JOURNAL = Journal()
+"""Journal that remembers nothing."""
 
 
-def _decisive(options: Options) -> Tree:
+def _decisive_options(options: Options) -> Tree:
     """Return the options that must not change when a fit goes on."""
     return {
         "radius": "auto" if options.radius is None else float(options.radius),

@@ -5,28 +5,27 @@ The targets y of the observed cells (in the fitted scale, without the baseline) 
     y = mean + f + e,    f ~ N(0, K_1 x K_2 x ... x K_p),    e ~ N(0, noise / weight of the cell)
 
 with one covariance matrix per mode: two cells are alike when their indices are alike in every
-mode. The covariances are those of the tensor that the boxes complete, which is known in
-every cell. They are found mode by mode, each with the covariances of the other modes removed, in
-several passes until they agree.
+mode. The first covariances are those of the tensor of the boxes, which is known in every cell. They
+are found mode by mode, each with the covariances of the other modes removed, in several passes.
 The expected f of all cells given y solves a linear system with the observed cells as unknowns,
 by conjugate gradients, whose products are one matrix product per mode. Rounds of expectation
-and maximisation then fit covariances and noise to the observed cells; the expectation is taken
-over one draw from the conditional distribution. One is enough, since an entry of K_k is an average
-over all cells that share a pair of indices.
+and maximisation then fit covariances and noise to the observed cells. The expectation is taken
+over one draw from the conditional distribution, which is enough, since an entry of K_k is an
+average over all cells that share a pair of indices.
 
 The tensor is dense here, so this is for tensors that fit in memory and are not too sparse.
-A sum of boxes is a stair where the data is a slope; it is good at telling stairs apart.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, inner
 from intensor.data.observations import Observations
-from intensor.fitting.fields import FieldAlgebra, OutOfTimeError
+from intensor.fitting.fields import MAX_PIECE, FieldAlgebra, OutOfTimeError
 from intensor.fitting.samples import Samples
 from intensor.model.model import Model
 from intensor.model.remainder import Remainder
@@ -35,17 +34,17 @@ from intensor.runtime.budget import Budget
 __all__ = ["MAX_CELLS", "MAX_CELLS_PER_OBSERVED", "MAX_MODE_LENGTH", "can_krige", "krige"]
 
 ROUNDS = 1
-"""Rounds of expectation and maximisation; more of them follow the noise."""
+"""Number of rounds of expectation and maximisation; more would follow the noise."""
 ROUNDS_WITHOUT_BOXES = 4
 """Fewest rounds when there is no box to take the first covariances from."""
 FIRST_CORRELATION, FIRST_SIGNAL_SHARE = 0.5, 0.8
 """Correlation of two indices, and share of the variance that is not noise, before the first round
 when there is no box."""
 COVARIANCE_PASSES = 3
-"""Passes over the modes to find the covariances of the tensor of the boxes."""
+"""Number of passes over the modes to find the covariances of the tensor of the boxes."""
 RIDGE = 0.01
 """Share of the mean variance that is added to every variance of the tensor of the boxes, because
-boxes leave out what is small."""
+boxes leave small differences out."""
 FIRST_NOISE = 0.5
 """Noise before the first round, as a share of the mean squared error of the boxes."""
 MAX_CELLS = 1 << 22
@@ -53,11 +52,11 @@ MAX_CELLS = 1 << 22
 MAX_CELLS_PER_OBSERVED = 32.0
 """Most cells of the tensor per observed cell."""
 MAX_MODE_LENGTH = 4096
-"""Most indices of a mode, whose covariance matrix is inverted."""
+"""Most indices of a mode, because the root of its covariance matrix is inverted."""
 MAX_STEPS, TOLERANCE = 200, 1e-3
 """Most steps of conjugate gradients, and the relative size of the error at which they end."""
 MAX_LAST_STEPS, LAST_TOLERANCE = 500, 1e-4
-"""The same for the last system, whose solution is the prediction."""
+"""The same for the last system, whose solution gives the prediction."""
 MIN_NOISE = 1e-6
 """Least noise, as a share of the mean square of the targets."""
 PRIOR = 1.0
@@ -87,6 +86,7 @@ def krige(
     seed: int = 0,
     rounds: int = ROUNDS,
     rough: bool = False,
+    max_piece: int = MAX_PIECE,
 ) -> Remainder | None:
     """Return the expected difference between every cell and the prediction of a model.
 
@@ -95,64 +95,49 @@ def krige(
     observations
         Observations that the model was fitted to.
     budget
-        When it is spent before the end, None is returned: half a remainder would be worse than
-        none.
-    threads
-        Most threads to use; the result does not depend on their number.
+        If it is spent before the end, None is returned: half a remainder would be worse than none.
+    threads, max_piece
+        As in ``FieldAlgebra``.
     rounds
-        How often the covariances are improved.
+        Number of times that the covariances are improved.
     rough
-        Leave the covariances as they are and solve the last system less closely. That is enough to
+        Keep the covariances of the boxes and solve the last system less closely. That is enough to
         compare models and takes a fraction of the time.
     """
-    algebra = FieldAlgebra(budget, threads)
-    try:
-        with algebra.running():
-            return _krige(observations, model, algebra, seed=seed, rounds=rounds, rough=rough)
-    except OutOfTimeError:
-        return None
+    algebra = FieldAlgebra(budget, threads, max_piece=max_piece)
+    with contextlib.suppress(OutOfTimeError), algebra.running():
+        columns = tuple(column.astype(np.int64) for column in observations.coords)
+        shares = observations.cell_shares()
+        mean = inner(shares, observations.means)
+        targets = observations.means - mean
+        boxes = _to_dense(model, algebra) - mean
+        size = float(np.abs(targets).max())
+        if size <= MIN_VARIATION * max(abs(mean), float(np.abs(boxes).max())):
+            return Remainder(field=-boxes)  # all targets equal their mean
+        square = inner(shares, ((boxes[columns] - targets) / size) ** 2)
+        if not square > 0.0:
+            return Remainder(field=np.zeros(observations.shape))  # the boxes explain everything
+        if np.ptp(boxes) == 0.0:
+            rounds = max(rounds, ROUNDS_WITHOUT_BOXES) if rounds else 0
+        elif rough:
+            rounds = 0
+        kriging = _Kriging(
+            boxes / size,
+            columns,
+            targets=targets / size,
+            weights=shares * float(observations.n_cells),
+            noise=FIRST_NOISE * square,
+            seed=seed,
+            algebra=algebra,
+        )
+        for _ in range(rounds):
+            kriging.improve()
+        expected = kriging.expected(TOLERANCE if rough else LAST_TOLERANCE)
+        return Remainder(field=expected.astype(np.float64) * size - boxes)
+    return None
 
 
-def _krige(
-    observations: Observations,
-    model: Model,
-    algebra: FieldAlgebra,
-    *,
-    seed: int,
-    rounds: int,
-    rough: bool,
-) -> Remainder:
-    columns = tuple(column.astype(np.int64) for column in observations.coords)
-    shares = observations.cell_shares()
-    mean = inner(shares, observations.means)
-    targets = observations.means - mean
-    boxes = _dense(model, algebra) - mean
-    size = float(np.abs(targets).max())
-    if size <= MIN_VARIATION * max(abs(mean), float(np.abs(boxes).max())):
-        return Remainder(field=-boxes)  # all targets equal their mean
-    square = inner(shares, ((boxes[columns] - targets) / size) ** 2)
-    if not square > 0.0:
-        return Remainder(field=np.zeros(observations.shape))  # the boxes explain everything
-    if np.ptp(boxes) == 0.0:
-        rounds = max(rounds, ROUNDS_WITHOUT_BOXES) if rounds else 0
-    elif rough:
-        rounds = 0
-    kriging = _Kriging(
-        boxes / size,
-        columns,
-        targets=targets / size,
-        weights=shares * float(observations.n_cells),
-        noise=FIRST_NOISE * square,
-        seed=seed,
-        algebra=algebra,
-    )
-    for _ in range(rounds):
-        kriging.improve()
-    expected = kriging.expected(TOLERANCE if rough else LAST_TOLERANCE)
-    return Remainder(field=expected.astype(np.float64) * size - boxes)
-
-
-def _dense(model: Model, algebra: FieldAlgebra) -> FloatArray:
+def _to_dense(model: Model, algebra: FieldAlgebra) -> FloatArray:
     """Return the tensor of a model, with every cell."""
     dense = np.zeros(model.shape)
     for box in model:
@@ -189,13 +174,13 @@ class _Kriging:
         square = inner(weights, targets**2) / float(weights.sum())
         self._least_noise = max(MIN_NOISE * square, float(np.finfo(np.float32).tiny))
         self._noise = max(noise, self._least_noise)
-        self._covariances = self._alike(boxes)
+        self._covariances = self._first_covariances(boxes)
         random = np.random.default_rng([seed, 3])
         self._drawn_field = random.standard_normal(shape, dtype=np.float32)
         self._drawn_noise = random.standard_normal(shape, dtype=np.float32)
         self._drawn_solution = np.zeros(shape, dtype=np.float32)
 
-    def _alike(self, boxes: FloatArray) -> list[AnyArray]:
+    def _first_covariances(self, boxes: FloatArray) -> list[AnyArray]:
         """Return the covariances of a tensor that is known in every cell."""
         covariances = [np.eye(length) for length in self._shape]
         if np.ptp(boxes) == 0.0:
@@ -209,7 +194,7 @@ class _Kriging:
             for mode, length in enumerate(self._shape):
                 covariance = self._pull(self._mode_covariance(boxes, roots, mode))
                 covariance += RIDGE * np.trace(covariance) / length * np.eye(length)
-                covariances[mode], roots[mode] = self._sized(covariance, mode)
+                covariances[mode], roots[mode] = self._normalise(covariance, mode)
         return [covariance.astype(np.float32) for covariance in covariances]
 
     def expected(self, tolerance: float = LAST_TOLERANCE) -> AnyArray:
@@ -232,7 +217,7 @@ class _Kriging:
         self._noise = max(square, self._least_noise)
         for mode in range(len(self._shape)):
             covariance = self._pull(self._mode_covariance(field, roots, mode))
-            covariance, roots[mode] = self._sized(covariance, mode)
+            covariance, roots[mode] = self._normalise(covariance, mode)
             self._covariances[mode] = covariance.astype(np.float32)
 
     def _pull(self, covariance: FloatArray) -> FloatArray:
@@ -247,7 +232,7 @@ class _Kriging:
         share = seen / (seen + PRIOR * length)
         return share * covariance + (1.0 - share) * target
 
-    def _sized(self, covariance: FloatArray, mode: int) -> tuple[FloatArray, FloatArray]:
+    def _normalise(self, covariance: FloatArray, mode: int) -> tuple[FloatArray, FloatArray]:
         """Return a covariance and its root; that of the first mode holds the size of the field."""
         if mode:
             covariance = covariance / (np.trace(covariance) / len(covariance))

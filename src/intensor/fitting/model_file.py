@@ -24,7 +24,7 @@ from intensor.errors import (
     SettingError,
 )
 from intensor.fitting.label_columns import capture_labels, restore_labels
-from intensor.fitting.path import RadiusPath
+from intensor.fitting.path import PATH_COLUMNS, PATH_TEXTS, RadiusPath, read_path
 from intensor.fitting.record import Fit, Validation
 from intensor.model.baseline import Baseline
 from intensor.model.model import Model
@@ -51,20 +51,14 @@ __all__ = ["FORMAT_VERSION", "load", "save"]
 
 FORMAT_VERSION = 2
 """Version of the format; it grows when older readers would misunderstand a file."""
-PATH_COLUMNS = ("radii", "errors", "objectives", "boxes", "noise", "seconds", "kriged")
-"""Columns of a path of radii; ``kriged`` exists since version 2."""
-PATH_FIELDS: dict[str, Getter] = {
-    **dict.fromkeys(("transform", "baseline", "metric"), TreeReader.text),
-    "sampled": TreeReader.flag,
-}
 
 
-def _error_if_known(saved: TreeReader, name: str) -> float | None:
+def _read_error(saved: TreeReader, name: str) -> float | None:
     """Return an error on held-out cells, which may be infinite, or None when there is none."""
     return saved.amount(name, infinite=True) if name in saved else None
 
 
-def _approach(saved: TreeReader, name: str) -> tuple[tuple[float, float], ...]:
+def _read_approach(saved: TreeReader, name: str) -> tuple[tuple[float, float], ...]:
     """Return the pairs of a gap and the error of the fit that stops at it."""
     return tuple(
         (pair.amount("gap"), pair.amount("error", infinite=True)) for pair in saved.branches(name)
@@ -76,8 +70,8 @@ VALIDATION_FIELDS: dict[str, Getter] = {
     "folds": partial(TreeReader.count, least=1),
     "held_out": TreeReader.amount,
     "chosen": TreeReader.count,
-    "approach": _approach,
-    **dict.fromkeys(("single", "averaged", "error_of_mean"), _error_if_known),
+    "approach": _read_approach,
+    **dict.fromkeys(("single", "averaged", "error_of_mean"), _read_error),
 }
 
 
@@ -102,9 +96,9 @@ def save(fit: Fit, path: Any) -> None:
         )
     modes, label_arrays = capture_labels(fit.labels)
     steps = sorted({row.step for row in fit.result.trace})
-    header, arrays = _header(fit, modes, steps), {**label_arrays, **_arrays(fit, steps)}
+    arrays = {**label_arrays, **_capture_arrays(fit, steps)}
     try:
-        write_entries(path, header, arrays)
+        write_entries(path, _capture_header(fit, modes, steps), arrays)
     except UnicodeEncodeError as problem:
         raise LabelError(
             "the fit cannot be saved, since the name of a mode or of the values, or a label, is "
@@ -137,7 +131,7 @@ def load(path: Any) -> Fit:
         raise MODEL_FILE.damaged(path, " ".join(str(wrong).split())[:200]) from wrong
 
 
-def _header(fit: Fit, modes: list[Tree], steps: list[str]) -> Tree:
+def _capture_header(fit: Fit, modes: list[Tree], steps: list[str]) -> Tree:
     result, baseline, witness = fit.result, fit.predictor.baseline, fit.result.witness
     return {
         "format": MODEL_FILE.format,
@@ -171,34 +165,34 @@ def _capture_validation(validation: Validation | None) -> Tree | None:
     return {
         **capture_fields(validation, VALIDATION_FIELDS),
         "approach": [{"gap": gap, "error": error} for gap, error in validation.approach],
-        "paths": [capture_fields(path, PATH_FIELDS) for path in validation.paths],
+        "paths": [capture_fields(path, (*PATH_TEXTS, "sampled")) for path in validation.paths],
     }
 
 
-def _arrays(fit: Fit, steps: list[str]) -> dict[str, AnyArray]:
+def _capture_arrays(fit: Fit, steps: list[str]) -> dict[str, AnyArray]:
     """Return the arrays of a fit by their names in the file."""
     predictor, witness = fit.predictor, fit.result.witness
     arrays: dict[str, AnyArray] = {
         "words": fit.model.vertices.words,
-        "weights": _floats(fit.model.weights),
-        "counts": _floats(predictor.counts),
+        "weights": _as_floats(fit.model.weights),
+        "counts": _as_floats(predictor.counts),
     }
     if predictor.baseline is not None:
-        arrays["effects"] = _floats(predictor.baseline.effects)
+        arrays["effects"] = _as_floats(predictor.baseline.effects)
     if predictor.remainder is not None:
-        arrays["remainder"] = _floats(predictor.remainder.field)
+        arrays["remainder"] = _as_floats(predictor.remainder.field)
     if witness is not None:
         arrays["witness_words"] = witness.vertices.words
-        arrays["witness_weights"] = _floats(witness.weights)
+        arrays["witness_weights"] = _as_floats(witness.weights)
     for name, column in capture_trace(fit.result.trace, steps).items():
         arrays[f"trace_{name}"] = column
     for index, path in enumerate(fit.validation.paths if fit.validation else ()):
-        for name in PATH_COLUMNS:
-            arrays[f"path_{index}_{name}"] = _floats(getattr(path, name))
+        for name in (*PATH_COLUMNS, "kriged"):
+            arrays[f"path_{index}_{name}"] = _as_floats(getattr(path, name))
     return arrays
 
 
-def _floats(numbers: Any) -> FloatArray:
+def _as_floats(numbers: Any) -> FloatArray:
     return np.asarray(numbers, dtype=np.float64)
 
 
@@ -213,7 +207,7 @@ def _restore_fit(header: TreeReader, arrays: TreeReader) -> Fit:
     if version == 1:  # which had no remainder
         header.tree["remainder"] = "none"
     shape = check_shape(header.elements("shape"))
-    model = _restore_model(header.tree, arrays, "", shape)
+    model = _restore_model(_join(header.tree, arrays, ""), shape)
     return Fit(
         predictor=Predictor(
             model=model,
@@ -230,18 +224,15 @@ def _restore_fit(header: TreeReader, arrays: TreeReader) -> Fit:
     )
 
 
-def _joined(header: Tree, arrays: TreeReader, stem: str) -> TreeReader:
+def _join(header: Tree, arrays: TreeReader, stem: str) -> TreeReader:
     """Return a part of the header joined with the arrays whose names begin with ``stem``."""
-    own = {
-        name.removeprefix(stem): array
-        for name, array in arrays.tree.items()
-        if name.startswith(stem)
-    }
+    named = arrays.tree.items()
+    own = {name.removeprefix(stem): array for name, array in named if name.startswith(stem)}
     return TreeReader({**header, **own}, arrays.path, kind=arrays.kind, prefix=stem)
 
 
-def _restore_model(header: Tree, arrays: TreeReader, stem: str, shape: Shape) -> Model:
-    model = restore_model(_joined(header, arrays, stem), shape)
+def _restore_model(saved: TreeReader, shape: Shape) -> Model:
+    model = restore_model(saved, shape)
     check_radius(model.radius)
     return model
 
@@ -273,8 +264,8 @@ def _restore_remainder(header: TreeReader, arrays: TreeReader, shape: Shape) -> 
 def _restore_result(header: TreeReader, arrays: TreeReader, model: Model) -> Result:
     witness = None
     if "witness" in header:
-        part = header.branch("witness").tree
-        witness = _restore_model(part, arrays, "witness_", model.shape)
+        saved = _join(header.branch("witness").tree, arrays, "witness_")
+        witness = _restore_model(saved, model.shape)
     number = isinstance(header.tree.get("solver"), int)
     steps = [str(step) for step in header.elements("steps")]
     return Result(
@@ -283,7 +274,7 @@ def _restore_result(header: TreeReader, arrays: TreeReader, model: Model) -> Res
         model=model,
         witness=witness,
         version=header.count("solver") if number else header.printable("solver"),
-        trace=tuple(restore_trace(_joined({}, arrays, "trace_"), steps)),
+        trace=tuple(restore_trace(_join({}, arrays, "trace_"), steps)),
         counters=Counters(**read_fields(header.branch("counters"), COUNTER_FIELDS)),
         seconds=Seconds(**read_fields(header.branch("seconds"), SECONDS_FIELDS)),
     )
@@ -293,22 +284,13 @@ def _restore_validation(header: TreeReader, arrays: TreeReader, version: int) ->
     if "validation" not in header:
         return None
     saved = header.branch("validation")
-    paths = tuple(
-        _restore_path(_joined(part.tree, arrays, f"path_{index}_"), version)
-        for index, part in enumerate(saved.branches("paths"))
-    )
-    validation = Validation(**read_fields(saved, VALIDATION_FIELDS), paths=paths)
+    paths = []
+    for index, part in enumerate(saved.branches("paths")):
+        path = _join(part.tree, arrays, f"path_{index}_")
+        if version == 1:  # which had no remainder
+            path.tree["kriged"] = np.zeros_like(path.tree.get("radii"))
+        paths.append(RadiusPath(**read_path(path, "<f8"), sampled=path.flag("sampled")))
+    validation = Validation(**read_fields(saved, VALIDATION_FIELDS), paths=tuple(paths))
     if validation.chosen >= len(paths):
         raise saved.damaged(f"path {validation.chosen} was chosen of {len(paths)}")
     return validation
-
-
-def _restore_path(saved: TreeReader, version: int) -> RadiusPath:
-    radii = saved.finite_array("radii", (None,), largest=MAX_MAGNITUDE)
-    if not (radii.size and (radii > 0.0).all()):
-        raise saved.damaged(f"{saved.prefix}radii are not all positive, or there are none")
-    if version == 1:
-        saved.tree["kriged"] = np.zeros(radii.size)
-    columns: Tree = {name: saved.array(name, "<f8", radii.shape) for name in PATH_COLUMNS}
-    columns["kriged"] = columns["kriged"] > 0.0
-    return RadiusPath(**read_fields(saved, PATH_FIELDS), **columns)

@@ -6,7 +6,7 @@ import difflib
 import enum
 import numbers
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,10 @@ from intensor.solver.engine import Version
 from intensor.solver.settings import Settings
 from intensor.solver.variants import find_version
 
-__all__ = ["Options", "RemainderMethod", "Scale", "check_options", "fit_options"]
+__all__ = ["Effort", "Options", "RemainderMethod", "Scale", "check_options", "fit_options"]
 
 BASELINES = BASELINE.choices[:2]
-"""Names of the baselines, without and with main effects."""
+"""Names of the baselines without and with main effects."""
 MAX_RADII = 200
 """Largest number of radii on a path, however many are asked for."""
 DEFAULT_RTOL = 1e-4
@@ -47,43 +47,71 @@ class Scale:
 
 
 class RemainderMethod(enum.Enum):
-    """What is done with the remainder: what the boxes leave of the observed values."""
+    """How to predict the remainder: observed values minus boxes. With AUTO, validation decides."""
 
     NONE = "none"
     KRIGING = "kriging"
     AUTO = "auto"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """Sizes and thresholds that trade the time of a fit for the quality of its choices.
+
+    Attributes
+    ----------
+    scouting_rows
+        Number of training observations that is enough to compare scales. Where there are more,
+        scales are compared on a sample of this size, and the radius is then chosen on all of them.
+    max_runner_up_ratio
+        A runner-up among the scales is walked too when its error is at most this many times the
+        least error.
+    max_boxed_rows
+        Most observations that boxes are fitted to while the remainder is kriged; kriging itself
+        sees all of them.
+    training_gap
+        The walk leaves a radius when the best new vertex is estimated to gain less than this
+        share of the training error. That is enough to compare radii by their predictions.
+    held_out_gap
+        The walk also leaves a radius when the gain is below this share of the held-out error:
+        once noise is fitted, the training error alone would ask for more and more.
+    kriging_gap_ratio
+        Factor on ``held_out_gap`` when the remainder is kriged: boxes then only have to tell
+        which indices are alike.
+    min_distributed_cells
+        Fewest cells that the workers of a cluster sum over together; for fewer, a round of
+        messages takes as long as the sums.
+    """
+
+    scouting_rows: int = 1 << 14
+    max_runner_up_ratio: float = 1.1
+    max_boxed_rows: int = 1 << 16
+    training_gap: float = 0.5
+    held_out_gap: float = 0.25
+    kriging_gap_ratio: float = 4.0
+    min_distributed_cells: int = 1 << 20
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Options:
-    """How to fit.
+    """How to fit: the options of ``FIT_OPTIONS``, as objects.
 
     Attributes
     ----------
     radius
         Radius in the fitted scale; None to choose it by validation.
     scales
-        Scales that validation chooses from; a single one is taken as it is.
-    remainder
-        What to add to the boxes; with AUTO, validation decides.
-    n_solutions
-        Number of models to average.
+        Scales that validation chooses from; there may be a single one.
     folds, share
         Number of folds and share of the cells in each (see ``HeldOut``).
-    scoring
-        The validation error.
-    n_radii
-        Largest number of radii on a path.
-    version, exact
-        The same as in ``solve``.
     adaptive
         Whether the tolerance follows the error on held-out cells, if that is known.
     solver
         Settings of every solve; its radius is replaced.
     memory_limit
-        Bytes that the fit may use; None for what is available.
-    checkpoint
-        File that the fit is written to as it goes; None for no file.
+        Bytes that the fit may use; None for all that are available.
+    effort
+        How much work the choices are worth.
     """
 
     radius: float | None
@@ -100,6 +128,7 @@ class Options:
     solver: Settings
     memory_limit: int | None = None
     checkpoint: CheckpointTarget | None = None
+    effort: Effort = field(default_factory=Effort)
 
 
 def fit_options(given: Mapping[str, object]) -> Options:
@@ -113,17 +142,11 @@ def fit_options(given: Mapping[str, object]) -> Options:
 
 
 def check_options(**given: Any) -> Options:
-    """Return options that are in range, or raise what is wrong with them.
-
-    Parameters
-    ----------
-    **given
-        Any of ``FIT_OPTIONS`` by name; the others have their defaults.
-    """
+    """Return options from some of ``FIT_OPTIONS`` by name, or raise if one is out of range."""
     _refuse_unknown(given)
     option = {one.name: one.check(given.get(one.name, one.default)) for one in FIT_OPTIONS}
     version, device = find_version(option["version"]), find_device(option["device"])
-    scales = _scales(option["transform"], option["baseline"])
+    scales = _list_scales(option["transform"], option["baseline"])
     if any(scale.additive for scale in scales) and not version.signed:
         raise SettingError(f'an additive baseline needs version="fast"; got {version.name!r}')
     if not (device.any_version or version.anywhere):
@@ -159,7 +182,7 @@ def check_options(**given: Any) -> Options:
 
 
 def _refuse_unknown(given: Mapping[str, Any]) -> None:
-    """Raise if there is a name that no option has, and say which one may be meant."""
+    """Raise if a name is no option, and suggest the option that may be meant."""
     known = [option.name for option in FIT_OPTIONS]
     for name in given:
         if name not in known:
@@ -168,7 +191,7 @@ def _refuse_unknown(given: Mapping[str, Any]) -> None:
             raise SettingError(f"there is no option {name!r}; {hint}")
 
 
-def _scales(transform: Any, baseline: str) -> tuple[Scale, ...]:
+def _list_scales(transform: Any, baseline: str) -> tuple[Scale, ...]:
     """Return the scales to choose from; "auto" stands for every transform and baseline."""
     automatic = isinstance(transform, str) and transform == AUTO
     transforms = list(TRANSFORMS.values()) if automatic else [find_transform(transform)]

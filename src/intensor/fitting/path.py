@@ -11,22 +11,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, Shape
-from intensor.fitting.fold import Callback, Request, Step
+from intensor.fitting.fold import Request, Step
 from intensor.fitting.folds import Folds
 from intensor.fitting.options import RemainderMethod, Scale
 from intensor.model.model import Model
 from intensor.options.ranges import LARGEST_MAGNITUDE
 from intensor.runtime.budget import Budget
-from intensor.solver.snapshot import capture_model, restore_model
-from intensor.storage.reader import Tree, TreeReader
+from intensor.solver.loop import Callback
+from intensor.solver.snapshot import MAX_MAGNITUDE, capture_fields, capture_model, restore_model
+from intensor.storage.reader import Getter, Tree, TreeReader, read_fields
 
 __all__ = [
     "GAP_SHARES",
     "NEARLY_BEST",
+    "PATH_COLUMNS",
+    "PATH_TEXTS",
     "RadiusPath",
     "Walk",
     "approach",
     "capture_walk",
+    "read_path",
     "restore_walk",
     "walk",
 ]
@@ -34,14 +38,12 @@ __all__ = [
 RADIUS_RATIO = 2.0**0.25
 """Factor from one radius to the next."""
 KRIGED_RADIUS_RATIO = 2.0**0.5
-"""Factor from one radius to the next when the remainder is kriged: the error then depends less on
-the radius."""
+"""The same factor when the remainder is kriged: the error then depends less on the radius."""
 SCOUTED_RADIUS_RATIO = 2.0
-"""The one radius at which scales with a kriged remainder are compared, as a multiple of the largest
-fitted value."""
+"""Radius for comparing scales if the remainder is kriged, as a multiple of the largest value."""
 MAX_RADII_WITHOUT_GAIN = 3
-"""A walk ends after this many radii without a better error, and after one fewer when the last error
-is clearly worse."""
+"""A walk ends after this many radii without a better error, or one fewer if the last error is
+clearly worse."""
 MIN_GAIN = 1e-3
 """Smallest relative decrease of the error that counts as better."""
 NEARLY_BEST = 0.01
@@ -50,10 +52,11 @@ CLEARLY_WORSE = 0.02
 """Errors more than this share above the least one count as clearly worse."""
 GAP_SHARES = (0.5, 0.25, 0.1, 0.05, 0.02)
 """Gaps at which a fit may stop, as shares of the mean squared error on held-out cells."""
-TEXTS = ("transform", "baseline", "metric")
-"""Attributes of a path that are text in a checkpoint."""
-COLUMNS = ("radii", "errors", "objectives", "boxes", "noise", "seconds")
-"""Attributes of a path that are arrays in a checkpoint."""
+PATH_TEXTS = ("transform", "baseline", "metric")
+"""Attributes of a path that are text."""
+PATH_COLUMNS = ("radii", "errors", "objectives", "boxes", "noise", "seconds")
+"""Attributes of a path that are arrays of numbers, one for each radius."""
+WALK_FIELDS: dict[str, Getter] = {"cut": TreeReader.flag, "kriging_seconds": TreeReader.number}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,27 +65,23 @@ class RadiusPath:
 
     Attributes
     ----------
-    transform, baseline
-        Names of the scale in which the path was walked.
-    metric
-        Name of the error.
+    transform, baseline, metric
+        Names of the scale in which the path was walked, and of the error.
     radii
         (m,) radii in the fitted scale, growing.
     errors
         (m,) error on held-out cells in the units of the data, mean of the folds.
-    objectives
-        (m,) mean squared error on the training cells in the fitted scale, mean of the folds.
+    objectives, noise
+        (m,) mean squared error on training and held-out cells in the fitted scale, mean of folds.
     boxes
         (m,) number of boxes, mean of the folds.
-    noise
-        (m,) mean squared error on the held-out cells in the fitted scale, mean of the folds.
     seconds
         (m,) seconds since the walk began.
     kriged
-        (m,) whether the error is the one with the remainder kriged.
+        (m,) whether the error includes the kriged remainder.
     sampled
-        Whether the path was walked on a sample of the training cells or in a short time, to choose
-        a scale only: its errors compare with those of other such paths.
+        Whether the path was walked on a sample of the training cells or in a short time, only to
+        choose a scale: its errors compare with those of other such paths.
     """
 
     transform: str
@@ -101,8 +100,7 @@ class RadiusPath:
     def best(self) -> int:
         """Index of the radius to take: the smallest whose error is nearly the least.
 
-        A larger radius costs boxes and time, and a difference of a hundredth is hardly more than
-        the choice of the held-out cells.
+        A larger radius costs boxes and time, and held-out cells cannot tell such errors apart.
         """
         return int(np.argmax(self.errors <= (1.0 + NEARLY_BEST) * self.errors.min()))
 
@@ -118,7 +116,7 @@ class RadiusPath:
 
     @property
     def remainder(self) -> str:
-        """What to do with the remainder of the boxes: "none" or "kriging"."""
+        """Name of the method for the remainder of the boxes: "none" or "kriging"."""
         return "kriging" if self.kriged[self.best] else "none"
 
     def __len__(self) -> int:
@@ -130,15 +128,11 @@ class Walk(NamedTuple):
 
     Attributes
     ----------
-    scale
-        The scale in which it was walked.
-    path
-        The error at every radius.
     models
-        One model per fold, at a radius that is about the best.
+        One model per fold, at a radius that is nearly the best.
     cut
-        Whether a limit ended the fit at the first radius: its errors are those of an unfinished
-        model, and say nothing about noise.
+        Whether a limit ended the fit at the first radius. The errors are then those of an
+        unfinished model, and say nothing about noise.
     kriging_seconds
         Most seconds that kriging took; infinite when there was no time for it.
     """
@@ -151,7 +145,7 @@ class Walk(NamedTuple):
 
     @property
     def remainder(self) -> RemainderMethod:
-        """What to do with the remainder at the radius to take."""
+        """Method for the remainder at the radius to take."""
         return RemainderMethod(self.path.remainder)
 
     @property
@@ -178,16 +172,16 @@ class _Progression:
             return False  # cut off half-way, so not comparable with the others
         self.cut = cut
         self.kriging_seconds = max(self.kriging_seconds, *(step.kriging_seconds for step in steps))
-        error = _mean([step.error for step in steps])
+        error = float(np.mean([step.error for step in steps]))
         self.rows.append(
             {
                 "radii": radius,
                 "errors": error,
-                "objectives": _mean([step.objective for step in steps]),
-                "boxes": _mean([len(step.model) for step in steps]),
-                "noise": _mean([step.noise for step in steps]),
+                "objectives": np.mean([step.objective for step in steps]),
+                "boxes": np.mean([len(step.model) for step in steps]),
+                "noise": np.mean([step.noise for step in steps]),
                 "seconds": max(step.seconds for step in steps),
-                "kriged": _mean([step.kriged for step in steps]) > 0.5,
+                "kriged": np.mean([step.kriged for step in steps]) > 0.5,
             }
         )
         better = error < (1.0 - MIN_GAIN) * self._least
@@ -200,24 +194,15 @@ class _Progression:
         return not cut and not enough and any(step.binds for step in steps)
 
 
-def _mean(numbers: Sequence[float]) -> float:
-    return float(np.mean(numbers))
-
-
 def walk(folds: Folds, *, budget: Budget, callback: Callback, one_radius: bool = False) -> Walk:
     """Walk up the radii until held-out cells are predicted no better.
 
-    Parameters
-    ----------
-    callback
-        Called with the progress of each solve; False ends that solve.
-    one_radius
-        Try a single radius where the remainder is kriged: that is enough to compare scales.
+    With ``one_radius``, a single radius is tried if the remainder is kriged: that is enough to
+    compare scales. The callback ends a solve when it returns False.
     """
     progression = _Progression()
-    radii = _radii(folds, one_radius)
-    for radius, steps in _steps(folds, radii, budget, callback):
-        if not progression.add(radius, steps) or (budget.spent and not folds.remembers):
+    for radius, steps in _take_steps(folds, _grow_radii(folds, one_radius), budget, callback):
+        if not progression.add(radius, steps) or (budget.spent and not folds.knows_next_step):
             break
     rows, scale = progression.rows, folds.scale
     columns: dict[str, Any] = {name: np.array([row[name] for row in rows]) for name in rows[0]}
@@ -230,7 +215,7 @@ def walk(folds: Folds, *, budget: Budget, callback: Callback, one_radius: bool =
     return Walk(scale, path, progression.models, progression.cut, progression.kriging_seconds)
 
 
-def _steps(
+def _take_steps(
     folds: Folds, radii: Iterator[float], budget: Budget, callback: Callback
 ) -> Iterator[tuple[float, Sequence[Step]]]:
     """Yield every radius with the steps of all folds, several radii at a time on a cluster."""
@@ -239,21 +224,20 @@ def _steps(
         yield from zip(some, folds.take(requests, budget, callback), strict=True)
 
 
-def _radii(folds: Folds, one_radius: bool) -> Iterator[float]:
+def _grow_radii(folds: Folds, one_radius: bool) -> Iterator[float]:
     """Yield the radius that is given, or growing ones from the largest fitted value."""
-    options, radius = folds.options, folds.largest
+    options, radius = folds.options, folds.largest_value
     if options.radius is not None:
         yield options.radius
-        return
-    if folds.kriges and one_radius:
+    elif folds.may_krige and one_radius:
         yield min(SCOUTED_RADIUS_RATIO * radius, LARGEST_MAGNITUDE)
-        return
-    ratio = KRIGED_RADIUS_RATIO if folds.kriges else RADIUS_RATIO
-    for _ in range(options.n_radii):
-        yield radius
-        if radius >= LARGEST_MAGNITUDE:
-            return
-        radius = min(radius * ratio, LARGEST_MAGNITUDE)
+    else:
+        ratio = KRIGED_RADIUS_RATIO if folds.may_krige else RADIUS_RATIO
+        for _ in range(options.n_radii):
+            yield radius
+            if radius >= LARGEST_MAGNITUDE:
+                break
+            radius = min(radius * ratio, LARGEST_MAGNITUDE)
 
 
 def approach(
@@ -264,11 +248,9 @@ def approach(
     On noisy data a fit can be too close: the last boxes follow the noise. So the gap at which to
     stop is chosen on held-out cells, as the radius is.
 
-    Returns
-    -------
-    Pairs of a gap, in the fitted scale, and the error on held-out cells, mean of the folds. A limit
-    may have cut off the last one, which is closer than the one before all the same. There are none
-    at all when the first was cut off, since it says nothing then.
+    This returns pairs of a gap, in the fitted scale, and the error on held-out cells, mean of the
+    folds. A limit may have cut off the last fit, which is still closer than the one before. There
+    is no pair when the first fit was cut off, since it says nothing then.
     """
     noise = float(path.noise[path.best])
     found: list[tuple[float, float]] = []
@@ -278,41 +260,40 @@ def approach(
         cut = any(step.cut for step in steps)
         if cut and not found:
             break
-        error = _mean([step.error for step in steps])
+        error = float(np.mean([step.error for step in steps]))
         found.append((share * noise, error))
-        if cut or error > (1.0 + CLEARLY_WORSE) * min(error for _, error in found):
-            break
-        if budget.spent and not folds.remembers:
+        worse = error > (1.0 + CLEARLY_WORSE) * min(error for _, error in found)
+        if cut or worse or (budget.spent and not folds.knows_next_step):
             break
     return tuple(found)
 
 
+def read_path(saved: TreeReader, kriged_type: str) -> Tree:
+    """Return the attributes of a path except ``sampled``, from a checkpoint or a model file."""
+    radii = saved.finite_array("radii", (None,), largest=MAX_MAGNITUDE)
+    if not (radii.size and (radii > 0.0).all()):
+        raise saved.damaged(f"{saved.prefix}radii are not all positive, or there are none")
+    return {
+        **{name: saved.text(name) for name in PATH_TEXTS},
+        **{name: saved.array(name, "<f8", radii.shape) for name in PATH_COLUMNS},
+        "kriged": saved.array("kriged", kriged_type, radii.shape) > 0,
+    }
+
+
 def capture_walk(found: Walk) -> Tree:
     """Return a walk as a tree."""
-    path = found.path
     return {
-        **{name: getattr(path, name) for name in (*TEXTS, *COLUMNS)},
-        "kriged": np.asarray(path.kriged, dtype=np.uint8),
+        **capture_fields(found.path, (*PATH_TEXTS, *PATH_COLUMNS)),
+        **capture_fields(found, WALK_FIELDS),
+        "kriged": np.asarray(found.path.kriged, dtype=np.uint8),
         "models": [capture_model(model) for model in found.models],
-        "cut": bool(found.cut),
-        "kriging_seconds": float(found.kriging_seconds),
     }
 
 
 def restore_walk(saved: TreeReader, scale: Scale, shape: Shape) -> Walk:
     """Return a walk of a scale from a tree."""
     models = tuple(restore_model(model, shape) for model in saved.branches("models"))
-    radii = saved.finite_array("radii", (None,))
-    if not radii.size or not models:
-        raise saved.damaged("a walk has no step")
-    parts: dict[str, Any] = {name: saved.text(name) for name in TEXTS}
-    for name in COLUMNS:
-        parts[name] = saved.array(name, "<f8", (radii.size,))
-    kriged = saved.array("kriged", "|u1", (radii.size,)) > 0
-    return Walk(
-        scale,
-        RadiusPath(**parts, kriged=kriged),
-        models,
-        saved.flag("cut") if "cut" in saved else False,
-        saved.number("kriging_seconds") if "kriging_seconds" in saved else 0.0,
-    )
+    if not models:
+        raise saved.damaged("a walk has no models")
+    path = RadiusPath(**read_path(saved, "|u1"))
+    return Walk(scale, path, models, **read_fields(saved, WALK_FIELDS))

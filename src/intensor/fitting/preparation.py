@@ -21,8 +21,8 @@ from intensor.runtime.threads import Workers
 
 __all__ = ["Prepared", "Split", "prepare"]
 
-MIN_LARGEST = 1e-60
-"""Smallest radius that a path begins with; it is used when every value is 0."""
+MIN_FIRST_RADIUS = 1e-60
+"""Smallest radius at which a path begins; it is used when every value is 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,12 +32,12 @@ class Prepared:
     Attributes
     ----------
     observations
-        What the boxes are fitted to.
+        Cells and values that the boxes are fitted to.
     transform, baseline
-        What was done to the values.
+        Transform of the values, and main effects that were taken out of them, if any.
     counts
         (sum(shape),) total weight of the observations of each index.
-    largest
+    largest_value
         Largest size of a value in the fitted scale.
     """
 
@@ -45,7 +45,7 @@ class Prepared:
     transform: Transform
     baseline: Baseline | None
     counts: FloatArray
-    largest: float
+    largest_value: float
 
     @property
     def signed(self) -> bool:
@@ -53,7 +53,7 @@ class Prepared:
         return self.baseline is not None
 
     def predictor(self, model: Model, remainder: Remainder | None = None) -> Predictor:
-        """Return what predicts with a model that was fitted to these observations."""
+        """Return the predictor of a model that was fitted to these observations."""
         return Predictor(
             model=model,
             counts=self.counts,
@@ -66,39 +66,36 @@ class Prepared:
 class Split:
     """Observations to train on and observations held out.
 
-    The training part is prepared once for the scale that was asked for last: the walk, the search
-    for the tolerance and the averages all use the same one. The preparation is not pickled.
+    The training part is kept in the scale that was asked for last: the walk, the search for the
+    tolerance and the averages all use it. It is not pickled.
     """
 
-    __slots__ = ("_prepared", "_scale", "held", "training")
+    __slots__ = ("_last", "held", "training")
 
     def __init__(self, training: Samples, held: Samples) -> None:
         self.training = training
         self.held = held
-        self._scale: Scale | None = None
-        self._prepared: Prepared | None = None
+        self._last: tuple[Scale, Prepared] | None = None
 
     def prepared(self, scale: Scale) -> Prepared:
         """Return the training part in a scale."""
-        if self._prepared is None or self._scale is not scale:
-            self._scale, self._prepared = None, prepare(self.training, scale)
-            self._scale = scale
-        return self._prepared
+        last = self._last
+        if last is None or last[0] is not scale:
+            last = self._last = scale, prepare(self.training, scale)
+        return last[1]
 
     def __reduce__(self) -> tuple[type[Split], tuple[Samples, Samples]]:
         return Split, (self.training, self.held)
 
 
 def prepare(samples: Samples, scale: Scale) -> Prepared:
-    """Transform the values and take main effects out, if the scale says so.
-
-    Parameters
-    ----------
-    samples
-        Checked observations, all of them with a weight above 0.
-    """
-    fitted = _transform(samples, scale)
-    observations = _collapse(samples, fitted)
+    """Transform checked observations of positive weight, and take main effects out if asked to."""
+    fitted, weights = _transform(samples, scale), samples.weights
+    if weights is not None:  # those of a part may all be the same: they are scaled again
+        weights = check_weights(weights, len(samples))
+    observations = observe_groups(
+        samples.groups(), fitted, weights=weights, shape=samples.shape, workers=Workers(1)
+    )
     baseline = None
     largest = float(fitted.max())
     if scale.additive:
@@ -106,19 +103,15 @@ def prepare(samples: Samples, scale: Scale) -> Prepared:
         left = observations.means - baseline.evaluate(
             tuple(column.astype(np.int64) for column in observations.coords)
         )
-        shares = observations.cell_shares()
-        observations = replace(
-            observations,
-            means=left,
-            mean_square=inner(shares * left, left) + observations.within,
-        )
+        mean_square = inner(observations.cell_shares() * left, left) + observations.within
+        observations = replace(observations, means=left, mean_square=mean_square)
         largest = float(np.abs(left).max())
     return Prepared(
         observations=observations,
         transform=scale.transform,
         baseline=baseline,
         counts=index_counts(tuple(samples.coords.T), samples.shape, samples.weights),
-        largest=max(largest, MIN_LARGEST),
+        largest_value=max(largest, MIN_FIRST_RADIUS),
     )
 
 
@@ -136,13 +129,3 @@ def _transform(samples: Samples, scale: Scale) -> FloatArray:
     if fitted is samples.values:
         return fitted
     return check_values(fitted, fitted.size, allow_negative=True)
-
-
-def _collapse(samples: Samples, fitted: FloatArray) -> Observations:
-    """Collapse rows into unique cells; rows in standard order are not grouped again."""
-    weights = samples.weights
-    if weights is not None:  # those of a part may all be the same: they are scaled again
-        weights = check_weights(weights, len(samples))
-    return observe_groups(
-        samples.groups(), fitted, weights=weights, shape=samples.shape, workers=Workers(1)
-    )

@@ -169,12 +169,7 @@ class Fit:
         return self.predictor.predict(cells, unseen=Unseen.MEAN)
 
     def verify(
-        self,
-        coords: Any,
-        values: Any = None,
-        *,
-        sample_weight: Any = None,
-        effort: float = 5e9,
+        self, coords: Any, values: Any = None, *, sample_weight: Any = None, effort: float = 5e9
     ) -> Verification:
         """Recompute the certificate from the observations, independently of the solver.
 
@@ -209,9 +204,8 @@ class Fit:
             and np.array_equal(mine.weights, theirs.weights)
             and np.array_equal(mine.vertices.words, theirs.vertices.words)
         )
-        message = "predictions are made with the model of the result"
-        if not same:
-            message = "predictions are made with another model than that of the result"
+        which = "the model of the result" if same else "another model than that of the result"
+        message = f"predictions are made with {which}"
         return Check(name="predictor", passed=bool(same), message=message)
 
     def _check_counts(self, cells: IndexArray, weights: FloatArray | None) -> Check:
@@ -222,13 +216,8 @@ class Fit:
         if fits:
             share = float(claimed.sum()) / float(found.sum())
             fits = bool(np.allclose(claimed, share * found, rtol=1e-9, atol=0.0))
-        return Check(
-            name="counts",
-            passed=fits,
-            message="indices were observed as often as the fit says"
-            if fits
-            else "indices were not observed as often as the fit says",
-        )
+        message = f"indices were {'' if fits else 'not '}observed as often as the fit says"
+        return Check(name="counts", passed=fits, message=message)
 
     def save(self, path: Any) -> None:
         """Write the fit to a model file (``.npz``; read it back with ``intensor.load``)."""

@@ -1,13 +1,14 @@
 """Folds on the workers of a Dask cluster.
 
-A step is a task of its own: it gets the state of its fold and returns it, so that any worker can
-take the next step, also when the worker of the last one was lost. With more threads than folds,
-several radii are tried at a time, each on a *track* of its own.
+Each step is a task that gets the state of its fold and returns it, so that any worker can take the
+next step, also when the worker of the last one was lost. With more threads than folds, several
+radii are tried at a time, each on its own *track*.
 """
 
 from __future__ import annotations
 
 import contextlib
+import operator
 import threading
 import time
 import uuid
@@ -25,11 +26,12 @@ from intensor.backends.sharded.cluster import (
     cluster_errors,
 )
 from intensor.errors import WorkerLostError
-from intensor.fitting.fold import Callback, Fold, FoldSpec, Request, Step
-from intensor.fitting.folds import Folds, Job, staged
+from intensor.fitting.fold import Fold, FoldSpec, Request, Step
+from intensor.fitting.folds import Folds, Job, with_stage
 from intensor.fitting.journal import NO_JOURNAL, Journal
 from intensor.runtime.budget import Budget
 from intensor.runtime.stopwatch import COMPILING
+from intensor.solver.loop import Callback
 from intensor.storage.reader import Tree, TreeReader
 
 __all__ = ["RemoteFolds"]
@@ -37,11 +39,11 @@ __all__ = ["RemoteFolds"]
 POLL_SECONDS = 0.2
 """Seconds between two looks at the budget while workers are busy."""
 MAX_AHEAD = 4
-"""Most radii that are tried at a time: those beyond the best one are tried in vain."""
+"""Most radii that are tried at a time: trying those beyond the best one is a waste."""
 
 
 class Answer(NamedTuple):
-    """What a task returns: the step, the state of the fold after it, and seconds of compiling."""
+    """Result of a task: the step, the state of the fold after it, and seconds of compiling."""
 
     step: Step
     state: Tree
@@ -57,20 +59,21 @@ class RemoteFolds(Folds):
         n_walks = len(specs) * len(specs[0].options.scales)  # walks that may go on at a time
         ahead = max(1, min(MAX_AHEAD, check_workers(client) // n_walks))
         super().__init__(
-            [_on_one_thread(spec) for spec in specs], journal, ahead=ahead, at_once=True
+            [_limit_threads(spec) for spec in specs], journal, ahead=ahead, at_once=True
         )
         self._client = client
         self._run_name = uuid.uuid4().hex
         self._states: dict[tuple[int, int], Tree] = {}
         self._sent: list[Any] = []  # the specs, as futures
-        self.largest = max(
+        find = operator.attrgetter("largest_value")
+        self.largest_value = max(
             self._run_tasks(
-                lambda: [client.submit(_largest, spec, pure=False) for spec in self._sent], Budget()
+                lambda: [client.submit(find, spec, pure=False) for spec in self._sent], Budget()
             )
         )
 
     def close(self) -> None:
-        """Let go of what was sent; workers hold nothing else between two steps."""
+        """Let go of the specs that were sent; workers hold nothing else between two steps."""
         self._sent.clear()
 
     def _capture(self, job: Job) -> Tree:
@@ -102,7 +105,7 @@ class RemoteFolds(Folds):
         for job, answer in zip(jobs, answers, strict=True):
             self._states[job.track, job.fold] = answer.state
             if answer.step.progress is not None:
-                staged(callback, job.request.stage)(answer.step.progress)
+                with_stage(callback, job.request.stage)(answer.step.progress)
         return [replace(answer.step, seconds=budget.elapsed) for answer in answers]
 
     def _run_tasks(self, submit: Callable[[], list[Any]], budget: Budget) -> list[Any]:
@@ -134,8 +137,8 @@ class RemoteFolds(Folds):
         return list(self._client.gather(futures))
 
 
-def _on_one_thread(spec: FoldSpec) -> FoldSpec:
-    """Return a spec that uses one thread unless told otherwise: workers have other tasks too."""
+def _limit_threads(spec: FoldSpec) -> FoldSpec:
+    """Return a spec that uses one thread by default: workers have other tasks too."""
     options = spec.options
     if options.solver.threads is not None:
         return spec
@@ -144,12 +147,9 @@ def _on_one_thread(spec: FoldSpec) -> FoldSpec:
 
 # --- on the workers
 
-_running: dict[str, set[Budget]] = {}
+_running: set[tuple[str, Budget]] = set()
+"""Names of runs with the budgets of their steps that are under way on this worker."""
 _lock = threading.Lock()
-
-
-def _largest(spec: FoldSpec) -> float:
-    return spec.largest
 
 
 def _take_step(
@@ -167,20 +167,19 @@ def _take_step(
 @contextlib.contextmanager
 def _interruptible(run_name: str, seconds: float) -> Iterator[Budget]:
     """Yield a budget that ``_interrupt`` can end while the task is running."""
-    budget = Budget(seconds)
+    entry = run_name, Budget(seconds)
     with _lock:
-        _running.setdefault(run_name, set()).add(budget)
+        _running.add(entry)
     try:
-        yield budget
+        yield entry[1]
     finally:
         with _lock:
-            _running[run_name].discard(budget)
-            if not _running[run_name]:
-                del _running[run_name]
+            _running.discard(entry)
 
 
 def _interrupt(run_name: str) -> None:
     """End the steps of a run that are under way on this worker, with what they have."""
     with _lock:
-        for budget in _running.get(run_name, ()):
-            budget.interrupted = True
+        for name, budget in _running:
+            if name == run_name:
+                budget.interrupted = True

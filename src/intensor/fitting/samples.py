@@ -13,13 +13,13 @@ from intensor.data.grouping import Groups, group_rows
 from intensor.data.observations import cell_numbers, standard_order
 from intensor.problem.reindex import FullTensor, drop_unused_indices
 
-__all__ = ["Samples", "missing_fibre_mode", "sample", "splits"]
+__all__ = ["Samples", "find_missing_fibre_mode", "sample", "splits"]
 
 MIN_FIBRE_SHARE = 0.5
 """Cells are missing fibre by fibre when more than this share of the missing cells lies in empty
 fibres, beyond chance, and at least this share of the cells of all other fibres is observed."""
 PROBED_CELLS = 1 << 14
-"""Number of cells from which modes are ruled out before the fibres of all cells are counted."""
+"""Number of cells that rule modes out before the fibres of all cells are counted."""
 ENOUGH_HELD_OUT = 1 << 13
 """Number of held-out observations beyond which it hardly matters which ones are held out."""
 MAX_AUTO_FOLDS = 4
@@ -32,19 +32,14 @@ class Samples:
 
     Attributes
     ----------
-    coords
-        (n, p) cells.
-    values
-        (n,) values.
+    coords, values
+        (n, p) cells and (n,) values.
     weights
-        (n,) how much each counts, or None when all count the same.
-    shape
-        Lengths of the modes.
+        (n,) weights, or None when all are equal.
     full
         The tensor before reindexing, if indices without observations were left out.
     starts
-        (u,) first row of each distinct cell, when rows are in standard order; None when they are
-        not.
+        (u,) first row of each distinct cell if rows are in standard order, otherwise None.
     """
 
     coords: IndexArray
@@ -85,8 +80,8 @@ class Samples:
     def in_order(self) -> Samples:
         """Return the rows sorted by cell, value and weight, with the first row of each cell.
 
-        Sums over rows then do not depend on the order in which the rows were given. This is the
-        one time that the rows of a fit are grouped: parts of them stay in order.
+        Sums over rows then do not depend on the order in which the rows were given. The rows of a
+        fit are grouped only here: parts of them stay in order.
         """
         if self.starts is not None:
             return self
@@ -150,10 +145,13 @@ def splits(
     folds
         Number of pairs. With one, ``share`` of the cells are held out; with more, the cells are
         cut into this many parts and each is held out once. With None, ``share`` of the cells are
-        held out, other ones each time, until ``enough_held_out`` observations were held out or
-        there are ``MAX_AUTO_FOLDS`` pairs.
+        held out at a time, each at most once, until there are ``enough_held_out`` observations or
+        ``MAX_AUTO_FOLDS`` pairs.
     """
-    numbers = _fibre_numbers(samples, missing_fibre_mode(samples))
+    mode = find_missing_fibre_mode(samples)
+    numbers = samples.cell_numbers()
+    if mode is not None:
+        numbers = _number_fibres(samples.coords, samples.shape, mode)
     n_parts = int(numbers.max()) + 1
     if n_parts < 2:
         return
@@ -172,17 +170,13 @@ def splits(
         yield samples.part(~rows), samples.part(rows)
 
 
-def missing_fibre_mode(samples: Samples, *, probed_cells: int = PROBED_CELLS) -> int | None:
+def find_missing_fibre_mode(samples: Samples, *, probed_cells: int = PROBED_CELLS) -> int | None:
     """Return the mode along which entire fibres are missing, if that is how cells are missing.
 
-    That is so when most missing cells lie in fibres without a single observation, far more than
-    chance would have it, while fibres with observations are mostly complete.
-
-    Parameters
-    ----------
-    probed_cells
-        How many cells are looked at first to rule modes out. All cells lie in at least as many
-        fibres as some of them do, so no mode is ruled out wrongly.
+    Then most missing cells lie in fibres without a single observation, far more than chance would
+    explain, and fibres with observations are mostly complete. About ``probed_cells`` of the cells
+    rule modes out first: all cells lie in at least as many fibres as some of them, so no mode is
+    ruled out wrongly.
     """
     shape = samples.shape
     cells = np.stack(samples.groups().columns, axis=1).astype(np.int64)
@@ -193,11 +187,11 @@ def missing_fibre_mode(samples: Samples, *, probed_cells: int = PROBED_CELLS) ->
     missing = (n_all - n_cells) / n_all
     best, most = None, MIN_FIBRE_SHARE
     for mode, length in enumerate(shape):
-        seen = _count_fibres(probed, shape, mode)
+        seen = int(_number_fibres(probed, shape, mode).max()) + 1
         if length == 1 or n_cells < MIN_FIBRE_SHARE * seen * length:
             continue
         if len(probed) < n_cells:
-            seen = _count_fibres(cells, shape, mode)
+            seen = int(_number_fibres(cells, shape, mode).max()) + 1
         lost = (n_all - seen * length) / (n_all - n_cells)
         above_chance = lost - missing ** (length - 1)
         if n_cells >= MIN_FIBRE_SHARE * seen * length and above_chance > most:
@@ -205,19 +199,8 @@ def missing_fibre_mode(samples: Samples, *, probed_cells: int = PROBED_CELLS) ->
     return best
 
 
-def _count_fibres(cells: IndexArray, shape: Shape, mode: int) -> int:
-    """Return how many fibres along a mode hold at least one of the cells."""
-    return int(_number_fibres(cells, shape, mode).max()) + 1
-
-
-def _fibre_numbers(samples: Samples, mode: int | None) -> IndexArray:
-    """Number the fibre of each row along a mode, or its cell when the mode is None."""
-    if mode is None:
-        return samples.cell_numbers()
-    return _number_fibres(samples.coords, samples.shape, mode)
-
-
 def _number_fibres(cells: IndexArray, shape: Shape, mode: int) -> IndexArray:
+    """Number the fibre along a mode in which each cell lies."""
     others = [other for other in range(len(shape)) if other != mode]
     lengths = tuple(shape[other] for other in others)
     return cell_numbers(np.ascontiguousarray(cells[:, others]), lengths)

@@ -15,15 +15,7 @@ __all__ = ["BALANCED", "MAE", "MAPE", "RMSE", "SCORINGS", "Scoring"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scoring:
-    """An error of predictions, the smaller the better.
-
-    Attributes
-    ----------
-    name
-        The name that users give it.
-    error
-        Function of values, predictions and weights, none of them empty.
-    """
+    """An error of predictions: a function of values, predictions and weights, never empty."""
 
     name: str
     error: Callable[[FloatArray, FloatArray, FloatArray], float]
@@ -48,7 +40,7 @@ def _mae(values: FloatArray, predicted: FloatArray, weights: FloatArray) -> floa
 def _mape(values: FloatArray, predicted: FloatArray, weights: FloatArray) -> float:
     some = values != 0.0
     if not some.any():
-        return 0.0 if not predicted.any() else float("inf")
+        return 0.0 if not predicted.any() else math.inf
     relative = np.abs(predicted[some] - values[some]) / np.abs(values[some])
     return float(np.average(relative, weights=weights[some]))
 
@@ -67,7 +59,7 @@ MAE = Scoring(name="mae", error=_mae)
 MAPE = Scoring(name="mape", error=_mape)
 """Mean absolute error relative to the value, over the values that are not 0."""
 BALANCED = Scoring(name="balanced", error=_balanced)
-"""Geometric mean of the RMSE and the mean squared difference of square roots: large and small
-values both matter."""
+"""Geometric mean of the RMSE and the mean squared difference of square roots, so that large and
+small values both matter."""
 SCORINGS = {scoring.name: scoring for scoring in (RMSE, MAE, MAPE, BALANCED)}
 """All scorings by their names."""

@@ -1,17 +1,15 @@
-"""What all stages of one fit share: its data, options and clock, its journal and its callback."""
+"""What all stages of one fit share: data, options, clock, journal and callback."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
-from intensor.fitting.effort import DEFAULT_EFFORT, Effort
-from intensor.fitting.fold import Callback
 from intensor.fitting.journal import Journal
 from intensor.fitting.options import Options, Scale
 from intensor.fitting.samples import Samples
 from intensor.runtime.budget import Budget
+from intensor.solver.loop import Callback
 from intensor.solver.result import Progress
 
 __all__ = ["Session"]
@@ -30,8 +28,6 @@ class Session:
         Finished parts, for a fit that is continued after it was killed.
     client
         Client of a Dask cluster that does the work; None for this process.
-    effort
-        How much work choices are worth.
     choosing
         The part of the budget that choices are made in; it ends when the callback says so.
     stopped
@@ -45,16 +41,14 @@ class Session:
         *,
         budget: Budget,
         journal: Journal,
-        callback: Callable[[Progress], bool | None] | None = None,
+        callback: Callback | None = None,
         client: Any = None,
-        effort: Effort = DEFAULT_EFFORT,
     ) -> None:
         self.samples = samples
         self.options = options
         self.budget = budget
         self.journal = journal
         self.client = client
-        self.effort = effort
         self.choosing = Budget(within=budget)
         self.stopped = False
         self._callback = callback
@@ -66,16 +60,15 @@ class Session:
             self.stopped = self.choosing.interrupted = True
         return not self.stopped
 
-    def report_scale(self, scale: Scale) -> Callback:
+    def callback_for(self, scale: Scale) -> Callback:
         """Return a callback that names the scale, if there are several."""
         if len(self.options.scales) == 1:
             return self.report
-        return lambda progress: self.report(
-            progress._replace(stage=f"{scale.name}, {progress.stage}")
-        )
+        name = scale.name
+        return lambda now: self.report(now._replace(stage=f"{name}, {now.stage}"))
 
     def reserve(self, name: str, share: float) -> Budget:
-        """Return a share of the time that is left; the same one when the fit is continued."""
+        """Return a share of the time that is left; a fit that is continued gets the same one."""
         limit, elapsed = self.options.solver.time_limit or math.inf, self.budget.elapsed
         saved = self.journal.recall(name)
         if saved is not None and saved.number("limit") == limit:

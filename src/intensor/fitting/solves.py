@@ -1,4 +1,4 @@
-"""Solves of a fit, one per seed, all at the same radius."""
+"""Solves of a fit at one radius, one per seed."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ from dataclasses import replace
 
 from intensor.backends.select import Data
 from intensor.data.observations import Observations
-from intensor.fitting.folds import staged
-from intensor.fitting.options import Options
+from intensor.fitting.folds import with_stage
 from intensor.fitting.path import Walk
 from intensor.fitting.preparation import Prepared
 from intensor.fitting.session import Session
-from intensor.oracles.base import Oracle
 from intensor.runtime.budget import Budget
 from intensor.solver.loop import run
 from intensor.solver.result import Result, Status
-from intensor.solver.settings import Settings
 from intensor.solver.snapshot import capture_result, restore_result
 from intensor.solver.variants import FAST
 
@@ -29,8 +26,8 @@ MAX_OBJECTIVE_RATIO = 1.1
 """An unfinished solution is averaged with the best one when its objective is at most this many
 times as large."""
 SCRATCH_RATIO = 2.0
-"""Estimated time of a fit from scratch, as a multiple of the time that the walk took. With less
-time left, the fit starts from the model of the walk."""
+"""Estimated time of a fit from scratch, as a multiple of the time of the walk. With less time left,
+the fit starts from the model of the walk."""
 
 
 def solve_seeds(
@@ -50,23 +47,31 @@ def solve_seeds(
     Parameters
     ----------
     tolerance
-        The gap to reach; None for the one of the options.
+        The gap to reach; None for that of the options.
     walked
-        The first solve may go on from its model: when asked to (``warm``), or when there is too
-        little time to begin from nothing.
+        The first solve may go on from its model: if asked to (``warm``), or if there is too little
+        time to start from scratch.
     name, stage
-        Name of these solves in the journal, and what is reported about them.
+        Names of these solves in the journal and in reports of progress.
     """
-    options, journal = session.options, session.journal
-    data = _place_cells(session, prepared.observations)
-    exact = _exact_oracle(options, prepared.observations)
-    settings = _settings(options, prepared, radius, tolerance)
+    options, journal, n = session.options, session.journal, session.options.n_solutions
+    data = _distribute(session, prepared.observations)
+    exact = options.exact.oracle(
+        prepared.observations,
+        patient=options.version.patient,
+        threads=options.solver.threads,
+        time_limit=options.solver.time_limit,
+        device=options.solver.device,
+    )
+    settings = replace(options.solver, radius=radius, signed=prepared.signed)
+    if tolerance is not None:  # from validation; it replaces the relative one
+        settings = replace(settings, rtol=MIN_RTOL, tol=max(settings.tol, tolerance))
     results: list[Result] = []
-    for seed in range(options.n_solutions):
+    for seed in range(n):
         late = budget.spent or session.stopped
         if results and late:
             break
-        share = budget.remaining / (options.n_solutions - seed)
+        share = budget.remaining / (n - seed)
         entry = f"{name}, {seed}"
         saved = journal.recall(entry)
         if saved is not None and "result" in saved:
@@ -83,18 +88,18 @@ def solve_seeds(
             start=start,
             settings=replace(settings, seed=settings.seed + seed),
             budget=Budget(share + before, within=budget, before=before),
-            callback=staged(session.report, _numbered(stage, seed, options.n_solutions)),
+            callback=with_stage(session.report, f"{stage} {seed + 1} of {n}" if n > 1 else stage),
             snapshots=journal.snapshots(entry),
         )
         if result.status is not Status.ITERATION_LIMIT:  # which another call may raise
             journal.record({entry: {"result": capture_result(result)}})
         results.append(result)
-    return _worth_averaging(results)
+    return _drop_unfinished(results)
 
 
-def _place_cells(session: Session, observations: Observations) -> Data:
-    """Return the cells where they are summed over: here, or on the workers of a cluster."""
-    many = observations.n_cells >= session.effort.distributed_cells
+def _distribute(session: Session, observations: Observations) -> Data:
+    """Return the cells: on the workers of a cluster if there are many, otherwise here."""
+    many = observations.n_cells >= session.options.effort.min_distributed_cells
     counted = observations.shares is None
     if session.client is None or not (many and counted and session.options.version.anywhere):
         return observations
@@ -105,31 +110,7 @@ def _place_cells(session: Session, observations: Observations) -> Data:
     return distribute_cells(session.client, observations, session.options.solver.device)
 
 
-def _exact_oracle(options: Options, observations: Observations) -> Oracle:
-    return options.exact.oracle(
-        observations,
-        patient=options.version.patient,
-        threads=options.solver.threads,
-        time_limit=options.solver.time_limit,
-        device=options.solver.device,
-    )
-
-
-def _settings(
-    options: Options, prepared: Prepared, radius: float, tolerance: float | None
-) -> Settings:
-    """Return the settings of a solve; a tolerance from validation replaces the relative one."""
-    settings = replace(options.solver, radius=radius, signed=prepared.signed)
-    if tolerance is None:
-        return settings
-    return replace(settings, rtol=MIN_RTOL, tol=max(settings.tol, tolerance))
-
-
-def _numbered(stage: str, number: int, count: int) -> str:
-    return stage if count == 1 else f"{stage} {number + 1} of {count}"
-
-
-def _worth_averaging(results: list[Result]) -> list[Result]:
+def _drop_unfinished(results: list[Result]) -> list[Result]:
     """Return the results without those that a limit cut off far from the best."""
     least = min(result.objective for result in results)
     return [
