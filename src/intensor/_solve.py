@@ -1,4 +1,4 @@
-"""The front door of the solver: raw observations in, a result out."""
+"""``intensor.solve``: raw observations in, a certified result out."""
 
 from __future__ import annotations
 
@@ -105,23 +105,13 @@ def solve(
         device=device,
     )
     solver, oracle = find_version(version), find_exact(exact)
-    elsewhere = client is not None or isinstance(coords, (str, PathLike))
-    if settings.device.memory_only and (not solver.anywhere or elsewhere or on_device(values)):
-        raise SettingError(
-            f'{settings.device} needs version="fast" and coords and values in memory'
-        )
-    if not solver.anywhere and (not settings.device.any_version or on_device(values)):
-        raise SettingError(f'a CUDA device needs version="fast"; got version={version!r}')
-    if not solver.anywhere and elsewhere:
-        raise SettingError(
-            f'data in files or on a cluster needs version="fast"; got version={version!r}'
-        )
-    if sample_weight is not None and elsewhere:
-        raise SettingError("sample_weight needs coords and values in memory, and no client")
-    if on_device(values) and sample_weight is not None:
-        raise SettingError("sample_weight needs values in the memory of the host")
-    if signed and not solver.signed:
-        raise SettingError(f'signed boxes need version="fast"; got version={version!r}')
+    _check_together(
+        settings,
+        solver,
+        elsewhere=client is not None or isinstance(coords, (str, PathLike)),
+        on_cuda=on_device(values),
+        weighted=sample_weight is not None,
+    )
     limit = declared.MEMORY_LIMIT.check(memory_limit)
     callback = declared.CALLBACK.check(callback)
     target = check_checkpoint(checkpoint, checkpoint_every, resume)
@@ -140,9 +130,8 @@ def solve(
     )
     snapshots = NO_SNAPSHOTS
     if file is not None:
-        file.check(
-            settings=_decisive(settings, solver, oracle), data=fingerprint(observations, full)
-        )
+        kept = _resumable_settings(settings, solver, oracle)
+        file.check(settings=kept, data=fingerprint(observations, full))
         snapshots = file.snapshots()
     with listen_for_interrupt(budget):
         result = run(
@@ -164,8 +153,39 @@ def solve(
     return result if full is None else expand_result(result, full)
 
 
-def _decisive(settings: Settings, version: Version, exact: ExactChoice) -> dict[str, Any]:
-    """Return what must not change when a run is continued."""
+def _check_together(
+    settings: Settings, version: Version, *, elsewhere: bool, on_cuda: bool, weighted: bool
+) -> None:
+    """Raise if options that are valid on their own do not go together.
+
+    Parameters
+    ----------
+    elsewhere
+        Whether the data is in files or on a cluster.
+    on_cuda
+        Whether the values are on a CUDA device already.
+    weighted
+        Whether there are sample weights.
+    """
+    got = f"got version={version.name!r}"
+    if settings.device.memory_only and (not version.anywhere or elsewhere or on_cuda):
+        raise SettingError(
+            f'{settings.device} needs version="fast" and coords and values in memory'
+        )
+    if not version.anywhere and (not settings.device.any_version or on_cuda):
+        raise SettingError(f'a CUDA device needs version="fast"; {got}')
+    if not version.anywhere and elsewhere:
+        raise SettingError(f'data in files or on a cluster needs version="fast"; {got}')
+    if weighted and elsewhere:
+        raise SettingError("sample_weight needs coords and values in memory, and no client")
+    if weighted and on_cuda:
+        raise SettingError("sample_weight needs values in the memory of the host")
+    if settings.signed and not version.signed:
+        raise SettingError(f'signed boxes need version="fast"; {got}')
+
+
+def _resumable_settings(settings: Settings, version: Version, exact: ExactChoice) -> dict[str, Any]:
+    """Return the settings that must not change when a run is resumed."""
     return {
         "radius": float(settings.radius),
         "version": version.name,

@@ -10,7 +10,7 @@ import pytest
 
 from intensor.plots.text import clean, shorten
 from intensor.report.charts import (
-    MAX_NAME,
+    MAX_NAME_LENGTH,
     MAX_POINTS,
     convergence_chart,
     error_chart,
@@ -90,7 +90,7 @@ def test_labels_are_text(validated, value):
         *("svg", "title", "g", "defs", "path", "clipPath", "rect", "use", "text")
     }
     shown = [text.text for text in root.iter("text")]
-    assert f"observed {shorten(clean(value), most=MAX_NAME)}" in shown
+    assert f"observed {shorten(clean(value), most=MAX_NAME_LENGTH)}" in shown
 
 
 @pytest.mark.parametrize("name", [HOSTILE[2], *HOSTILE[6:]])

@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from intensor.cli.console import INTERRUPTED, OK, check_stdout, say, write, write_json
+from intensor.cli.console import INTERRUPTED, OK, say, write, write_json
+from intensor.cli.fit import ended_early, read_data, sigterm_as_ctrl_c, warn_if_empty
+from intensor.cli.info import describe
 from intensor.cli.io import (
     STDOUT,
-    TABLE_SUFFIXES,
-    TENSOR_KINDS,
+    check_can_hold,
     check_checkpoint,
-    check_output,
-    table_kind,
+    check_table_output,
+    is_tensor,
+    write_cells,
 )
 from intensor.cli.options import Columns, Common, FitOptions
+from intensor.cli.progress import shown_progress
 from intensor.errors import FileFormatError, SettingError
 from intensor.options import declared
 
@@ -71,26 +74,19 @@ def complete(
     with the best model so far.
     """
     start = time.perf_counter()
-    _check_output(output, data, mark=mark, json=common.json)
-
+    check_table_output(output, inputs=[data], json=common.json)
+    if mark and is_tensor(output):
+        raise FileFormatError(f"{output}: cannot hold marks; write .csv, .tsv or .parquet")
     from intensor.fitting.options import check_options  # noqa: PLC0415
 
     check_checkpoint(check_options(**options).checkpoint, others=[data, output])
-
     from intensor._complete import complete as complete_table  # noqa: PLC0415
-    from intensor.cli.fit import (  # noqa: PLC0415
-        ended_early,
-        read_data,
-        warn_if_empty,
-        watched,
-    )
-    from intensor.cli.tables import check_writable  # noqa: PLC0415
 
     table = read_data(data, columns, modes)
-    check_writable(output, table.labels)
+    check_can_hold(output, table.labels)
     if mark and MARK in (*table.labels.modes, table.labels.value, columns.weight):
         raise SettingError(f"--mark adds a column {MARK!r}, but {data} has one already")
-    with watched(quiet=common.quiet) as callback:
+    with shown_progress(quiet=common.quiet) as callback, sigterm_as_ctrl_c():
         filled, fitted = complete_table(
             table,
             cells=_choose_cells(table, cells, data),
@@ -107,23 +103,9 @@ def complete(
     return OK
 
 
-def _check_output(output: Path, data: Path, *, mark: bool, json: bool) -> None:
-    """Raise if the output cannot be written, before the data is read."""
-    if output == STDOUT:
-        if json:
-            raise SettingError("--json needs a file for the table; give one with -o")
-        check_stdout()
-        return
-    check_output(output, suffixes=TABLE_SUFFIXES, inputs=[data])
-    if mark and table_kind(output) in TENSOR_KINDS:
-        raise FileFormatError(f"{output}: cannot hold marks; write .csv, .tsv or .parquet")
-
-
 def _write(output: Path, filled: Table, *, mark: bool) -> None:
     """Write a filled table, with a column that tells observed from predicted values if asked."""
     import numpy as np  # noqa: PLC0415
-
-    from intensor.cli.tables import write_cells  # noqa: PLC0415
 
     named = filled.columns()
     if mark:
@@ -136,8 +118,6 @@ def _show(
     fitted: Fit, table: Table, filled: Table, *, output: Path, common: Common, start: float
 ) -> None:
     """Print the figures of the fit, for people or as JSON."""
-    from intensor.cli.fit import ended_early  # noqa: PLC0415
-    from intensor.cli.info import describe  # noqa: PLC0415
     from intensor.report.summary import errors_of, summarise  # noqa: PLC0415
 
     if not common.json and (output == STDOUT or common.quiet):

@@ -22,7 +22,7 @@ __all__ = [
     "CHECK_FAILED",
     "INTERNAL",
     "INTERRUPTED",
-    "MAX_NAME",
+    "MAX_NAME_LENGTH",
     "OK",
     "READER_GONE",
     "USAGE",
@@ -48,11 +48,11 @@ INTERNAL = 3
 INTERRUPTED = 130
 READER_GONE = 141
 """Exit code that a shell reports for a program that wrote to a closed pipe."""
-MAX_MESSAGE = 2000
+MAX_MESSAGE_LENGTH = 2000
 """Longest error or warning, in characters, that is shown in full."""
-MAX_NAME = 60
+MAX_NAME_LENGTH = 60
 """Longest name or label, in characters, that is shown in full."""
-CHUNK = 1 << 16
+CHARACTERS_AT_ONCE = 1 << 16
 """Characters that are written to stdout at once."""
 STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 """The standard streams with their modes, in the order of their file descriptors 0, 1 and 2."""
@@ -104,8 +104,8 @@ def write(text: str) -> None:
         When the disk is full, or the like.
     """
     try:
-        for start in range(0, len(text), CHUNK):
-            sys.stdout.write(text[start : start + CHUNK])
+        for start in range(0, len(text), CHARACTERS_AT_ONCE):
+            sys.stdout.write(text[start : start + CHARACTERS_AT_ONCE])
         sys.stdout.flush()
     except UnicodeEncodeError:
         encoding = sys.stdout.encoding or "ascii"
@@ -190,7 +190,7 @@ def printable(text: str, *, keep: str = "") -> str:
     )
 
 
-def shortened(text: str, *, most: int = MAX_NAME) -> str:
+def shortened(text: str, *, most: int = MAX_NAME_LENGTH) -> str:
     """Return the first ``most`` characters of a text, in printable form."""
     return printable(text if len(text) <= most else f"{text[: most - 3]}...")
 
@@ -209,7 +209,7 @@ def rows(pairs: Iterable[tuple[str, str]]) -> str:
 
 def say(kind: str, message: str) -> None:
     """Write one line to stderr: "error: ..." or "warning: ..."."""
-    line = shortened(" ".join(message.split()), most=MAX_MESSAGE)
+    line = shortened(" ".join(message.split()), most=MAX_MESSAGE_LENGTH)
     # When stderr is closed, there is nobody left to tell.
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(f"{kind}: {line}\n")

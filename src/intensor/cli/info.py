@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from intensor.cli.console import (
-    MAX_NAME,
+    MAX_NAME_LENGTH,
     OK,
     check_stdout,
     number,
@@ -129,7 +129,7 @@ def _label_text(label: Any) -> str:
     """Return a label in printable form; a string is quoted."""
     if not isinstance(label, str):
         return shortened(str(label))
-    return repr(label if len(label) <= MAX_NAME else f"{label[: MAX_NAME - 3]}...")
+    return repr(label if len(label) <= MAX_NAME_LENGTH else f"{label[: MAX_NAME_LENGTH - 3]}...")
 
 
 def _heaviest_boxes(fit: Fit) -> str:

@@ -17,7 +17,7 @@ TIMES = " \N{MULTIPLICATION SIGN} "
 
 
 def headline(fit: Fit, summary: FitSummary, comparison: Comparison) -> str:
-    """Return what was fitted and how good it is, in plain words."""
+    """Return one paragraph: what was fitted, how good it is, and what is proven."""
     modes = TIMES.join(map(label_html, summary.modes))
     lengths = TIMES.join(map(count, summary.shape))
     n = comparison.values.size
@@ -66,10 +66,7 @@ def status_notice(
 
 
 def key_figures(
-    fit: Fit,
-    summary: FitSummary,
-    comparison: Comparison,
-    held_out: Mapping[str, float] | None,
+    fit: Fit, summary: FitSummary, comparison: Comparison, held_out: Mapping[str, float] | None
 ) -> str:
     """Return the key figures as cards."""
     weighted = ", weighted" if comparison.weighted else ""
