@@ -74,7 +74,7 @@ def test_points_of_a_path_have_tips(charts, validated):
     assert all(re.match(r".* baseline: radius [\d.]+, rmse [\d.]+, \d+ boxes", tip) for tip in tips)
 
 
-def test_same_chart_whatever_the_user_has_set(charts, validated):
+def test_a_chart_is_the_same_whatever_the_user_has_set(charts, validated):
     made, _ = validated
     with matplotlib.rc_context({"font.size": 30, "text.color": "#ff0000", "svg.fonttype": "path"}):
         assert convergence_chart(made) == charts[0]
