@@ -76,15 +76,15 @@ _MODULES = {
 """The public names of each module. Numba, SciPy and scikit-learn take a second to import, so a
 module is imported when one of its names is first used. No module has the name of a public function:
 importing it would replace the function by the module."""
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used, and keep it."""
     if name not in __all__:
         raise AttributeError(f"module 'intensor' has no attribute {name!r}")
-    home = next((module for module, names in _MODULES.items() if name in names), None)
-    found = import_module(f"intensor.{home or name}")
-    globals()[name] = found = found if home is None else getattr(found, name)
+    found = import_module(f"intensor.{_HOMES.get(name, name)}")
+    globals()[name] = found = getattr(found, name) if name in _HOMES else found
     return found
 
 

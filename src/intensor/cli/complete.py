@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +23,7 @@ from intensor.cli.options import Columns, Common, FitOptions
 from intensor.cli.progress import shown_progress
 from intensor.errors import FileFormatError, SettingError
 from intensor.options import declared
+from intensor.options.option import CommandLine, Option
 
 if TYPE_CHECKING:
     from intensor.data.table import Table
@@ -33,14 +33,14 @@ __all__ = ["complete"]
 
 MARK = "source"
 """Name of the column that --mark adds."""
-
-
-class Cells(StrEnum):
-    """Which cells the output has."""
-
-    auto = "auto"
-    missing = "missing"
-    all = "all"
+CELLS = Option(
+    name="cells",
+    default="auto",
+    choices=("auto", *declared.CELLS.choices),
+    summary="missing: the rows of DATA, empty values filled; all: every combination of labels; "
+    "auto: missing if there are such rows, else all.",
+    command=CommandLine(),
+)
 
 
 def complete(
@@ -52,13 +52,7 @@ def complete(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="File to write; - for CSV on stdout.")
     ],
-    cells: Annotated[
-        Cells,
-        typer.Option(
-            help="missing: the rows of DATA, empty values filled; all: every combination of "
-            "labels; auto: missing if there are such rows, else all."
-        ),
-    ] = Cells.auto,
+    cells: Annotated[str, CELLS] = CELLS.default,
     mark: Annotated[
         bool, typer.Option("--mark", help="Add a column that says observed or predicted.")
     ] = False,
@@ -143,14 +137,12 @@ def _show(
     write(f"\n{n_predicted} of {len(filled)} values predicted; {output} written, {seconds:.1f} s\n")
 
 
-def _choose_cells(table: Table, cells: Cells, path: Path) -> str:
+def _choose_cells(table: Table, cells: str, path: Path) -> str:
     """Return "missing" or "all"; auto is "missing" if some row has no value, else "all"."""
     n_missing = len(table.missing())
-    if cells is Cells.missing and not n_missing:
+    if cells == "missing" and not n_missing:
         raise FileFormatError(
             f"{path}: every row has a value, so there is nothing to fill; use --cells all for "
             "every combination of labels"
         )
-    if cells is Cells.auto:
-        cells = Cells.missing if n_missing else Cells.all
-    return cells.value
+    return cells if cells != "auto" else "missing" if n_missing else "all"

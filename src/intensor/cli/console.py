@@ -1,7 +1,6 @@
-"""The console: standard streams, text and JSON on stdout, messages and exit codes.
+"""The console: results go to stdout; errors, warnings and progress go to stderr.
 
-Results go to stdout; errors, warnings and progress go to stderr. Labels and names from files may
-hold anything, so whatever is shown to people passes through ``printable``.
+Labels and names from files may hold anything, so all text for people passes through ``printable``.
 """
 
 from __future__ import annotations
@@ -69,9 +68,8 @@ class OutputError(Exception):
 def open_streams() -> None:
     """Replace streams that the caller has closed by the null device.
 
-    Python represents them by None, which cannot be written to. Moreover, the next file to be opened
-    would get the number of a closed stream, and a library that writes to its stderr would write
-    into that file.
+    Python represents them by None, which cannot be written to. The next file to be opened would
+    get the number of a closed stream, and a library that writes to stderr would write into it.
     """
     for number, (name, mode) in enumerate(STREAMS):
         try:
@@ -167,13 +165,8 @@ def _json_value(thing: Any) -> Any:
 def printable(text: str, *, keep: str = "") -> str:
     r"""Return a text in which characters that a terminal would obey are spelt as escapes.
 
-    Such characters are escape sequences, those that change the direction of the text beside
-    them, and halves of surrogate pairs.
-
-    Parameters
-    ----------
-    keep
-        Characters that are kept even so.
+    Such characters begin escape sequences, change the direction of the text beside them, or are
+    halves of surrogate pairs. Those in ``keep`` stay.
 
     Examples
     --------
@@ -217,12 +210,9 @@ def say(kind: str, message: str) -> None:
 
 
 def guard(work: Callable[[], int], *, debug: bool) -> int:
-    """Run a command and return its exit code; an exception becomes a message and a code.
+    """Run a command and return its exit code; with ``debug``, show tracebacks too.
 
-    Parameters
-    ----------
-    debug
-        Whether to show tracebacks too.
+    Exceptions become a message and an exit code.
     """
     with _shown_warnings(debug):
         try:
@@ -265,12 +255,7 @@ def _shown_warnings(debug: bool) -> Iterator[None]:
     """Show warnings of intensor as lines on stderr, and those of others only with ``debug``."""
 
     def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: Any = None,
-        line: str | None = None,
+        message: object, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any
     ) -> None:
         if issubclass(category, IntensorWarning):
             say("warning", str(message))

@@ -23,7 +23,7 @@ Callback = Callable[["Progress"], None]
 
 @contextlib.contextmanager
 def shown_progress(*, quiet: bool) -> Iterator[Callback | None]:
-    """Yield what to call with the progress of a fit, or None when nothing is to be shown."""
+    """Yield a callback that shows the progress of a fit, or None if nothing is to be shown."""
     if quiet:
         yield None
         return
@@ -75,7 +75,7 @@ class _PlainLines:
 
 
 class _LiveLine:
-    """A line that changes; rich asks for it several times a second, from a thread of its own."""
+    """A line that changes; a thread of rich asks for it several times a second."""
 
     def __init__(self) -> None:
         from rich.spinner import Spinner  # noqa: PLC0415

@@ -38,7 +38,7 @@ def describe_labels(
     labels
         The labels of all indices of the mode.
     budget
-        Most characters of the full list; without it, only the first labels are shown.
+        Most characters of the full list; a longer one is left out.
     """
     if indices.size == labels.size:
         return f'<span class="muted">all {count(labels.size)}</span>'

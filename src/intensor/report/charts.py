@@ -38,7 +38,7 @@ OPACITIES = (0.2, 0.35, 0.5, 0.66, 0.83, 1.0)
 MAX_NAME_LENGTH = 18
 """Longest name of the values, in characters, in the name of an axis."""
 CHART_INCHES = (5.0, 3.6)
-"""Width and height of a chart in inches of 72 units; text of 10 units stays legible on a phone."""
+"""Width and height of a chart; text of 10 points stays legible on a phone."""
 INK, WHITE, LINE = "#1b2430", "#ffffff", "#cccccc"
 VARIABLES = {
     BLUE.lower(): "blue",

@@ -190,7 +190,7 @@ class Comparison:
 
 
 def compare(fit: Fit, coords: Any, values: Any = None, *, sample_weight: Any = None) -> Comparison:
-    """Predict observations, given as in ``Fit.verify``, and measure the errors."""
+    """Compare a fit with observations, which are given as in ``Fit.verify``."""
     cells, numbers, weights = observed_cells(
         coords, values, fit.labels, sample_weight=sample_weight
     )
