@@ -105,19 +105,13 @@ def solve(
         device=device,
     )
     solver, oracle = find_version(version), find_exact(exact)
-    _check_together(
-        settings,
-        solver,
-        elsewhere=client is not None or isinstance(coords, (str, PathLike)),
-        on_cuda=on_device(values),
-        weighted=sample_weight is not None,
-    )
+    _check_together(settings, solver, coords, values, sample_weight, client)
     limit = declared.MEMORY_LIMIT.check(memory_limit)
     callback = declared.CALLBACK.check(callback)
     target = check_checkpoint(checkpoint, checkpoint_every, resume)
     file = None if target is None else CheckpointFile(target, kind="solve")
     budget = Budget(settings.time_limit, before=0.0 if file is None else file.elapsed)
-    observations, full = collect(
+    data, full = collect(
         coords,
         values,
         settings,
@@ -128,17 +122,14 @@ def solve(
         client=client,
         version=solver,
     )
-    snapshots = NO_SNAPSHOTS
     if file is not None:
-        kept = _resumable_settings(settings, solver, oracle)
-        file.check(settings=kept, data=fingerprint(observations, full))
-        snapshots = file.snapshots()
+        file.check(settings=_kept_settings(settings, solver, oracle), data=fingerprint(data, full))
     with listen_for_interrupt(budget):
         result = run(
-            observations,
+            data,
             version=solver,
             exact=oracle.oracle(
-                observations,
+                data,
                 patient=solver.patient,
                 threads=settings.threads,
                 time_limit=settings.time_limit,
@@ -147,44 +138,36 @@ def solve(
             settings=settings,
             budget=budget,
             callback=callback,
-            snapshots=snapshots,
+            snapshots=NO_SNAPSHOTS if file is None else file.snapshots(),
         )
     warn_if_empty(result)
     return result if full is None else expand_result(result, full)
 
 
 def _check_together(
-    settings: Settings, version: Version, *, elsewhere: bool, on_cuda: bool, weighted: bool
+    settings: Settings, version: Version, coords: Any, values: Any, weights: Any, client: Any
 ) -> None:
-    """Raise if options that are valid on their own do not go together.
-
-    Parameters
-    ----------
-    elsewhere
-        Whether the data is in files or on a cluster.
-    on_cuda
-        Whether the values are on a CUDA device already.
-    weighted
-        Whether there are sample weights.
-    """
+    """Raise if options that are valid alone do not go together."""
     got = f"got version={version.name!r}"
-    if settings.device.memory_only and (not version.anywhere or elsewhere or on_cuda):
+    in_memory = client is None and not isinstance(coords, (str, PathLike))
+    on_cuda = on_device(values)
+    if settings.device.memory_only and (not version.anywhere or not in_memory or on_cuda):
         raise SettingError(
             f'{settings.device} needs version="fast" and coords and values in memory'
         )
     if not version.anywhere and (not settings.device.any_version or on_cuda):
         raise SettingError(f'a CUDA device needs version="fast"; {got}')
-    if not version.anywhere and elsewhere:
+    if not version.anywhere and not in_memory:
         raise SettingError(f'data in files or on a cluster needs version="fast"; {got}')
-    if weighted and elsewhere:
+    if weights is not None and not in_memory:
         raise SettingError("sample_weight needs coords and values in memory, and no client")
-    if weighted and on_cuda:
+    if weights is not None and on_cuda:
         raise SettingError("sample_weight needs values in the memory of the host")
     if settings.signed and not version.signed:
         raise SettingError(f'signed boxes need version="fast"; {got}')
 
 
-def _resumable_settings(settings: Settings, version: Version, exact: ExactChoice) -> dict[str, Any]:
+def _kept_settings(settings: Settings, version: Version, exact: ExactChoice) -> dict[str, Any]:
     """Return the settings that must not change when a run is resumed."""
     return {
         "radius": float(settings.radius),
