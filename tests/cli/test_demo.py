@@ -14,7 +14,7 @@ def experiment():
 
 @pytest.fixture
 def quick(experiment, monkeypatch):
-    """Let the demo show a fit that is there already."""
+    """Let the demo reuse the fit."""
     monkeypatch.setattr(module, "_run_experiment", lambda *, quiet: experiment)
 
 

@@ -1,4 +1,4 @@
-"""Boxes are described by their labels, shortly."""
+"""Boxes are described by a few of their labels."""
 
 import re
 

@@ -110,7 +110,7 @@ EVIL = (
     "\u202e\u2066\u200f\ufeff<b>",
     "{{constructor.constructor('alert(1)')()}}",
 )
-# What a page would do to its own window if a label got through: this one listens.
+# Notices a label that runs: any dialog it opens changes the title of the page.
 LISTEN = """<script>
 window.alert = window.confirm = window.prompt = () => { document.title = "owned"; };
 </script>"""
@@ -127,7 +127,7 @@ def test_labels_that_attack_run_nothing_even_without_a_policy(tmp_path):
     made, coords, values = make_fit(shape, 60, labels=labels, baseline="additive")
     text = render(made, coords, values, title="safe", held_out={EVIL[3]: 1.0})
     assert "script" not in text.split("<body>")[0]
-    # the escaping alone must do: the policy of the page is a second wall
+    # Escaping alone must suffice: the policy of the page is a second wall.
     bare = re.sub(r"<meta http-equiv=.Content-Security-Policy.[^>]*>", LISTEN, text)
     assert bare != text
     for page in (text, bare):

@@ -27,7 +27,7 @@ ATTRIBUTES = """
 
 
 class Page(html.parser.HTMLParser):
-    """Reads a page, and complains about anything that is not nested as it should be."""
+    """Reads a page, and raises if something is not allowed or not nested properly."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
@@ -162,7 +162,7 @@ def test_hostile_labels_are_inert():
 
 @pytest.fixture(scope="module")
 def plain_page():
-    """The text of a page without anything special."""
+    """The text of an ordinary page."""
     return render(*make_fit())
 
 

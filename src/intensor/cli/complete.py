@@ -64,8 +64,8 @@ def complete(
 ) -> int:
     """Fit a model to a file and fill in what is missing.
 
-    Observed cells keep their values, in "all" the mean of them. Ctrl-C ends the fit and fills
-    with the best model so far.
+    Observed cells keep their values; with "all", repeated cells get their mean. Ctrl-C ends the
+    fit and fills with the best model so far.
     """
     start = time.perf_counter()
     check_table_output(output, inputs=[data], json=common.json)

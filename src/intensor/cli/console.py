@@ -62,7 +62,7 @@ class ReaderGoneError(Exception):
 
 
 class OutputError(Exception):
-    """Stdout cannot be written to, for a reason that the caller should hear of."""
+    """Stdout cannot be written to, for a reason that the user should be told."""
 
 
 def open_streams() -> None:

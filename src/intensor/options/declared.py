@@ -305,13 +305,11 @@ SOLVE_OPTIONS = (
     *(SHAPE, SOLVE_RADIUS, VERSION, TOL, SOLVE_RTOL, *_LIMITS),
     *(CLIENT, ALLOW_NEGATIVE, SIGNED, CALLBACK, *_CHECKPOINTS),
 )
-"""Options of ``solve``."""
 FIT_OPTIONS = (*_CHOICES, VERSION, TOL, RTOL, *_LIMITS, *_CHECKPOINTS)
 """How to fit: the options that ``check_options`` takes."""
 COMPLETE_OPTIONS = (VALUE, MODES, WEIGHT, CELLS, UNSEEN, *FIT_OPTIONS, CLIENT, CALLBACK)
-"""Options of ``complete``."""
 ESTIMATOR_OPTIONS = (
     *(RANDOM_STATE if option is SEED else option for option in FIT_OPTIONS),
     *(UNSEEN, SHAPE, CLIENT, CALLBACK),
 )
-"""Options of ``TensorCompleter``, where the seed has the name that scikit-learn gives it."""
+"""Options of ``TensorCompleter``; its seed is called ``random_state``, as in scikit-learn."""

@@ -51,7 +51,7 @@ class CommandLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One option of the library, as every function and command that has it declares it.
+    """An option, declared once for all functions and commands that have it.
 
     Attributes
     ----------
@@ -66,8 +66,7 @@ class Option:
     choices
         The texts that are allowed; empty if they are not limited to a list.
     extensible
-        Whether values other than the choices are possible. The module that knows them then checks
-        the value.
+        Whether other values than the choices are possible, which a later stage checks.
     rule
         Function of name and value that returns the value to use inside, or raises.
     command
@@ -108,13 +107,10 @@ def documented(options: Iterable[Option]) -> Callable[[Documented], Documented]:
     """Return a decorator that describes options in a docstring, on its line ``{options}``."""
 
     def describe(target: Documented) -> Documented:
-        lines = (target.__doc__ or "").splitlines()
-        for number, line in enumerate(lines):
-            if line.strip() == PLACEHOLDER:
-                indent = line[: -len(PLACEHOLDER)]
-                lines[number] = "\n".join(_entry(option, indent) for option in options)
-        if lines:  # there are none when Python runs with -OO
-            target.__doc__ = "\n".join(lines)
+        text = target.__doc__ or ""  # there is none when Python runs with -OO
+        if found := re.search(rf"^( *){PLACEHOLDER}$", text, flags=re.MULTILINE):
+            entries = "\n".join(_entry(option, found[1]) for option in options)
+            target.__doc__ = text.replace(found[0], entries)
         return target
 
     return describe

@@ -104,17 +104,14 @@ def check_radius(radius: Any) -> float:
 
 
 def check_radius_or_auto(name: str, value: Any) -> float | None:
-    """Return a radius, or None if validation shall choose it."""
-    if _is_auto(name, value, "a positive number"):
-        return None
-    return check_radius(value)
+    """Return a radius, or None if validation is to choose it."""
+    return None if _is_auto(name, value, "a positive number") else check_radius(value)
 
 
 def check_rtol_or_auto(name: str, value: Any) -> float | None:
-    """Return a relative tolerance, or None if validation shall choose it."""
-    if _is_auto(name, value, "a number >= 0"):
-        return None
-    return float(check_at_least(name, value, 0.0))
+    """Return a relative tolerance, or None if validation is to choose it."""
+    auto = _is_auto(name, value, "a number >= 0")
+    return None if auto else float(check_at_least(name, value, 0.0))
 
 
 def check_validation(name: str, value: Any) -> HeldOut:

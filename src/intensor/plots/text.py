@@ -69,7 +69,7 @@ def shorten(text: str, *, most: int = MAX_LABEL_LENGTH) -> str:
 
 
 def number(value: float, *, digits: int = 4) -> str:
-    """Return a number with at most ``digits`` significant digits after rounding.
+    """Return a number, rounded to at most ``digits`` significant digits.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def count(value: int) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share of 1 in percent, without rounding to 0 % or 100 % what is not.
+    """Return a share in percent; only exactly 0 and 1 become 0 % and 100 %.
 
     Examples
     --------
