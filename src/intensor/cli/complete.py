@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from intensor.cli.console import INTERRUPTED, OK, say, write, write_json
-from intensor.cli.fit import ended_early, read_data, sigterm_as_ctrl_c, warn_if_empty
+from intensor.cli.fit import read_data, sigterm_as_ctrl_c, warn_if_empty, was_interrupted
 from intensor.cli.info import describe
 from intensor.cli.io import (
     STDOUT,
@@ -91,14 +91,14 @@ def complete(
     warn_if_empty(fitted)
     _write(output, filled, mark=mark)
     _show(fitted, table, filled, output=output, common=common, start=start)
-    if ended_early(fitted):
+    if was_interrupted(fitted):
         say("warning", "interrupted; what was missing was filled by the best model so far")
         return INTERRUPTED
     return OK
 
 
 def _write(output: Path, filled: Table, *, mark: bool) -> None:
-    """Write a filled table, with a column that tells observed from predicted values if asked."""
+    """Write a filled table; ``mark`` adds a column that says observed or predicted."""
     import numpy as np  # noqa: PLC0415
 
     named = filled.columns()
@@ -126,7 +126,7 @@ def _show(
                 **summarise(fitted).as_dict(),
                 **errors,
                 "seconds": {"total": seconds},
-                "interrupted": ended_early(fitted),
+                "interrupted": was_interrupted(fitted),
                 "rows": len(filled),
                 "predicted": n_predicted,
                 "output": str(output),

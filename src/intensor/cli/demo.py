@@ -23,7 +23,7 @@ from intensor.cli.console import (
     write,
     write_json,
 )
-from intensor.cli.fit import ended_early, fit_table
+from intensor.cli.fit import fit_table, was_interrupted
 from intensor.cli.info import describe
 from intensor.cli.io import PAGE_SUFFIXES, check_output, write_page
 from intensor.cli.options import Common
@@ -94,7 +94,7 @@ def demo(
     elif talk:
         write(_describe_experiment(experiment, found))
         write(f"\n{output} written, {seconds:.1f} s\n")
-    if ended_early(experiment.fit):
+    if was_interrupted(experiment.fit):
         say("warning", f"interrupted; {output} shows the best model so far")
         return INTERRUPTED
     return OK if found.ok else CHECK_FAILED

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from intensor.fitting.options import Options
     from intensor.fitting.record import Fit
 
-__all__ = ["ended_early", "fit", "fit_table", "read_data", "sigterm_as_ctrl_c", "warn_if_empty"]
+__all__ = ["fit", "fit_table", "read_data", "sigterm_as_ctrl_c", "warn_if_empty", "was_interrupted"]
 
 
 def fit(
@@ -58,7 +58,7 @@ def fit(
     fitted = fit_table(table, checked, quiet=common.quiet)
     done = time.perf_counter()
     save(fitted, output)
-    interrupted = ended_early(fitted)
+    interrupted = was_interrupted(fitted)
     errors = errors_of(fitted, *table.observed())
     seconds = {"read": read - start, "fit": done - read, "total": time.perf_counter() - start}
     if common.json:
@@ -140,7 +140,7 @@ def warn_if_empty(found: Fit) -> None:
         )
 
 
-def ended_early(fit: Fit) -> bool:
+def was_interrupted(fit: Fit) -> bool:
     """Say whether someone interrupted the fit."""
     from intensor.solver.result import Status  # noqa: PLC0415
 

@@ -67,7 +67,7 @@ def check_output(path: Path, *, suffixes: Sequence[str], inputs: Iterable[Path])
 
 
 def check_table_output(path: Path, *, inputs: Iterable[Path], json: bool) -> None:
-    """Raise if a table cannot be written to a file, or to stdout, which ``--json`` needs."""
+    """Raise if a table cannot be written to a file, or to stdout, which ``--json`` uses itself."""
     if path != STDOUT:
         check_output(path, suffixes=TABLE_SUFFIXES, inputs=inputs)
     elif json:
@@ -115,7 +115,7 @@ def read_model_cells(fit: Fit, path: Path, *, kind: str | None, one_based: bool 
     """Read the cells in a file that a model is to predict."""
     from intensor.data.readers import read_cells  # noqa: PLC0415
 
-    _has_columns(fit, path, kind)
+    _check_columns(fit, path, kind)
     labels = fit.labels
     return read_cells(path, modes=labels.modes, kind=kind, one_based=one_based, like=labels)
 
@@ -128,7 +128,7 @@ def read_observed(fit: Fit, path: Path, columns: Columns) -> Table:
     from intensor.data.readers import read_table  # noqa: PLC0415
 
     value = columns.value
-    if _has_columns(fit, path, columns.format) and value is None:
+    if _check_columns(fit, path, columns.format) and value is None:
         value = fit.labels.value
     return read_table(
         path,
@@ -141,8 +141,8 @@ def read_observed(fit: Fit, path: Path, columns: Columns) -> Table:
     )
 
 
-def _has_columns(fit: Fit, path: Path, kind: str | None) -> bool:
-    """Say whether a file has named columns; raise if it needs them, for a model with labels."""
+def _check_columns(fit: Fit, path: Path, kind: str | None) -> bool:
+    """Return whether a file has named columns; raise if it has none but the model has labels."""
     from intensor.data.readers.files import find_format  # noqa: PLC0415
 
     found = find_format(path, kind)

@@ -86,7 +86,7 @@ def drawable(values: FloatArray) -> FloatArray:
 
 
 def value_range(values: FloatArray) -> tuple[float, float]:
-    """Return the least and the greatest value but NaN, or a wider range if they nearly agree."""
+    """Return the least and the greatest value, or a wider range if they agree; NaN is ignored."""
     known = values[~np.isnan(values)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
     if high - low <= 1e-9 * max(abs(low), abs(high)):

@@ -72,12 +72,8 @@ def convergence_chart(fit: Fit) -> str:
     """Draw objective, proven bound and the gap between them against time."""
     series = convergence_series(fit.result)
     (first, last), (low, high) = series.objective[[0, -1]], series.bound[[0, -1]]
-
-    def draw(ax: Axes) -> None:
-        convergence(fit, ax=ax).set_title("")
-
     return _embed(
-        draw,
+        lambda ax: convergence(fit, ax=ax).set_title(""),
         "convergence",
         f"Objective falls from {number(first)} to {number(last)}; the proven bound rises from "
         f"{number(low)} to {number(high)}",

@@ -42,7 +42,7 @@ def headline(fit: Fit, summary: FitSummary, comparison: Comparison) -> str:
 def status_notice(
     fit: Fit, summary: FitSummary, comparison: Comparison, verification: Verification | None
 ) -> str:
-    """Return the status with its sentence, and a warning if data or certificate do not fit."""
+    """Return the status in a sentence, and a warning if the data or the certificate is wrong."""
     kind = "pass" if fit.status is Status.OPTIMAL else "open"
     parts = [
         f'<p class="notice {kind}"><b>{summary.status}.</b> '
