@@ -78,28 +78,28 @@ def verify(request, result, fitted):
 
 
 @pytest.mark.parametrize("name", COORDS)
-def test_verify_refuses_coordinates(verify, name):
+def test_verify_refuses_bad_coordinates(verify, name):
     cells, error, message = COORDS[name]
     with pytest.raises(error, match=message):
         verify(cells, VALUES)
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_verify_refuses_values(verify, name):
+def test_verify_refuses_bad_values(verify, name):
     values, error, message = NUMBERS[name]
     with pytest.raises(error, match=message):
         verify(CELLS, values)
 
 
 @pytest.mark.parametrize("name", WEIGHTS)
-def test_verify_refuses_weights(verify, name):
+def test_verify_refuses_bad_weights(verify, name):
     weights, error, message = WEIGHTS[name]
     with pytest.raises(error, match=message):
         verify(CELLS, VALUES, sample_weight=weights)
 
 
 @pytest.mark.parametrize("effort", EFFORTS)
-def test_verify_refuses_efforts(verify, effort):
+def test_verify_refuses_bad_efforts(verify, effort):
     with pytest.raises(errors.SettingError, match=r"effort is .*; expected a number >= 0"):
         verify(CELLS, VALUES, effort=effort)
 
@@ -126,7 +126,7 @@ NOT_KNOWN = {"negative", "too large", "beyond any shape", "beyond int64"}
 
 
 @pytest.mark.parametrize("name", COORDS)
-def test_models_refuse_to_predict(result, name):
+def test_models_refuse_bad_cells(result, name):
     cells, error, message = COORDS[name]
     if name in FINE:
         assert len(result.model.predict(cells)) == len(cells)
@@ -137,7 +137,7 @@ def test_models_refuse_to_predict(result, name):
 
 @pytest.mark.parametrize("unseen", ["error", "mean"])
 @pytest.mark.parametrize("name", COORDS)
-def test_fits_refuse_to_predict(fitted, name, unseen):
+def test_fits_refuse_bad_cells(fitted, name, unseen):
     cells = COORDS[name][0]
     if name in FINE or (name in NOT_KNOWN and unseen == "mean"):
         assert len(fitted.predict(cells, unseen=unseen)) == len(cells)
@@ -147,7 +147,7 @@ def test_fits_refuse_to_predict(fitted, name, unseen):
 
 
 @pytest.mark.parametrize("unseen", ["never", None, 1, ["mean"], np.ones(2)])
-def test_fits_know_three_ways_with_unseen_indices(fitted, unseen):
+def test_fits_refuse_other_ways_with_unseen_indices(fitted, unseen):
     with pytest.raises(errors.SettingError, match="unseen is"):
         fitted.predict(CELLS, unseen=unseen)
 
@@ -172,7 +172,7 @@ TENSORS = {
 
 
 @pytest.mark.parametrize("name", TENSORS)
-def test_the_norm_of_what_is_no_tensor(name):
+def test_the_norm_refuses_what_is_no_tensor(name):
     tensor, error = TENSORS[name]
     with pytest.raises(error):
         intensor.gauge_norm(tensor)
@@ -190,12 +190,12 @@ def test_the_norm_of_what_is_no_tensor(name):
         {"seed": "a"},
     ],
 )
-def test_settings_of_the_norm(options):
+def test_the_norm_refuses_bad_settings(options):
     with pytest.raises(errors.SettingError):
         intensor.gauge_norm(TENSOR, **options)
 
 
-def test_errors_between_what_are_no_models(result, fitted):
+def test_nmse_refuses_what_is_no_model(result, fitted):
     for wrong in (result, fitted, None, TENSOR, "a model"):
         with pytest.raises(errors.SettingError, match=r"the model is a .*; expected a Model"):
             intensor.nmse(wrong, DATA.truth)

@@ -63,7 +63,7 @@ def test_every_container_gives_the_same_numbers(array):
         np.testing.assert_array_equal(answer, expected)
 
 
-def test_indices_without_observations(array):
+def test_indices_without_observations_warn_or_raise(array):
     gap = array.copy()
     gap[2] = np.nan
     quiet, _ = complete(gap, radius=1.0, exact="off", unseen="mean")
@@ -90,7 +90,7 @@ def test_the_certificate_holds(array):
     assert fit.verify(coords, values).ok
 
 
-def test_parts_are_put_together(array):
+def test_cells_are_predicted_in_parts(array):
     completed, fit = complete(array, radius=1.0, exact="off")
     parts = _predict(fit, open_container(array), at_once=5)
     np.testing.assert_array_equal(parts, completed[np.isnan(array)])
@@ -139,12 +139,12 @@ def test_strings_become_options():
         ({"value": "rating"}, errors.SettingError, "value is 'rating'"),
     ],
 )
-def test_bad_options(array, options, error, message):
+def test_bad_options_are_refused(array, options, error, message):
     with pytest.raises(error, match=message):
         complete(array, **options)
 
 
-def test_documentation():
+def test_the_documentation_runs():
     text = (DOCS / "containers.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     found = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "containers.md", None, 0)

@@ -1,4 +1,4 @@
-"""The estimator in scikit-learn's hands."""
+"""The estimator, used as scikit-learn uses it."""
 
 import doctest
 import pickle
@@ -43,7 +43,7 @@ def fitted(data):
 
 
 @pytest.mark.filterwarnings("ignore::intensor.errors.RadiusWarning")  # y of some checks is large
-def test_checks_of_scikit_learn():
+def test_the_checks_of_scikit_learn_pass():
     found = check_estimator(
         TensorCompleter(radius=50.0, unseen="mean", exact="off", max_iterations=200),
         expected_failed_checks=EXPECTED_FAILED_CHECKS,
@@ -65,11 +65,9 @@ def test_weights_are_repetitions_and_zero_is_absence(data, share):
     rng = np.random.default_rng(3)
     weights = rng.integers(share, 4, size=len(data.values))
     rows = np.repeat(np.arange(len(weights)), weights)
-    shape = data.shape
-    weighted = TensorCompleter(**QUICK, shape=shape).fit(
-        data.coords, data.values, sample_weight=weights
-    )
-    repeated = TensorCompleter(**QUICK, shape=shape).fit(data.coords[rows], data.values[rows])
+    completer = TensorCompleter(**QUICK, shape=data.shape)
+    weighted = clone(completer).fit(data.coords, data.values, sample_weight=weights)
+    repeated = clone(completer).fit(data.coords[rows], data.values[rows])
     seen = data.coords[weights > 0]
     np.testing.assert_allclose(weighted.predict(seen), repeated.predict(seen), atol=1e-9)
     plain = TensorCompleter(**QUICK).fit(data.coords, data.values)
@@ -91,7 +89,7 @@ def test_it_is_the_fit_of_the_library(data, fitted):
     assert fitted.n_features_in_ == 3
 
 
-def test_auto_keeps_the_path(data):
+def test_a_chosen_radius_comes_with_its_path(data):
     completer = TensorCompleter(exact="off", n_radii=3).fit(data.coords, data.values)
     assert completer.radius_ == completer.path_.radius
     assert 1 <= len(completer.path_) <= 3
@@ -135,7 +133,7 @@ def test_a_remainder_by_another_name_is_refused(data):
         sparse.fit(data.coords, data.values)
 
 
-def test_settings_travel(data):
+def test_settings_survive_copies_and_changes(data):
     pair = (np.sqrt, np.square)
     completer = TensorCompleter(transform=pair, radius=3.0, random_state=4)
     assert completer.get_params()["transform"] is pair
@@ -154,7 +152,7 @@ def test_it_is_not_taken_for_a_transformer(fitted):
         _ = fitted.transform
 
 
-def test_pickling(data, fitted):
+def test_a_pickle_predicts_the_same(data, fitted):
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(again.predict(data.coords), fitted.predict(data.coords))
     assert again.get_params() == fitted.get_params()
@@ -164,13 +162,13 @@ def test_pickling(data, fitted):
 @pytest.mark.parametrize(
     "kind", [np.int8, np.uint16, np.float32, np.float64, object], ids=lambda kind: kind.__name__
 )
-def test_whole_numbers_of_any_type(data, fitted, kind):
+def test_coordinates_may_have_any_numeric_type(data, fitted, kind):
     cells = data.coords.astype(kind)
     again = TensorCompleter(**QUICK).fit(cells, data.values)
     np.testing.assert_array_equal(again.predict(cells), fitted.predict(data.coords))
 
 
-def test_frames_give_names(data):
+def test_frames_name_the_modes(data):
     table = pd.DataFrame(data.coords, columns=["user", "item", "week"])
     completer = TensorCompleter(**QUICK).fit(table, pd.Series(data.values))
     assert completer.feature_names_in_.tolist() == ["user", "item", "week"]
@@ -178,16 +176,15 @@ def test_frames_give_names(data):
         completer.predict(table[["item", "user", "week"]])
 
 
-def test_random_state(data):
+def test_random_state_seeds_the_fit(data):
     def predict(state):
         completer = TensorCompleter(**QUICK, random_state=state).fit(data.coords, data.values)
         return completer.predict(data.coords)
 
     first = predict(np.random.RandomState(7))
     np.testing.assert_array_equal(first, predict(np.random.RandomState(7)))
-    np.testing.assert_array_equal(
-        predict(np.random.default_rng(7)), predict(np.random.default_rng(7))
-    )
+    drawn = predict(np.random.default_rng(7))
+    np.testing.assert_array_equal(drawn, predict(np.random.default_rng(7)))
     assert predict(None).shape == first.shape
     with pytest.raises(errors.SettingError, match="random_state is 'seven'"):
         predict("seven")
@@ -196,21 +193,16 @@ def test_random_state(data):
 
 
 @pytest.mark.filterwarnings("ignore::intensor.errors.RadiusWarning")
-def test_search_and_cross_validation(data):
-    search = GridSearchCV(
-        TensorCompleter(**QUICK, unseen="mean"),
-        {"radius": [0.01, 1.0], "transform": ["none"]},
-        cv=3,
-    ).fit(data.coords, data.values)
-    assert search.best_params_["radius"] == 1.0
-    scores = cross_val_score(
-        TensorCompleter(**QUICK, unseen="mean"), data.coords, data.values, cv=3
-    )
+def test_it_can_be_searched_and_cross_validated(data):
+    completer = TensorCompleter(**QUICK, unseen="mean")
+    search = GridSearchCV(completer, {"radius": [0.01, 1.0], "transform": ["none"]}, cv=3)
+    assert search.fit(data.coords, data.values).best_params_["radius"] == 1.0
+    scores = cross_val_score(completer, data.coords, data.values, cv=3)
     assert scores.shape == (3,)
     assert np.isfinite(scores).all()
 
 
-def test_folds_without_an_index():
+def test_folds_may_lack_an_index():
     coords = np.array([[0, 0], [1, 1], [0, 1], [2, 0]])
     values = np.ones(4)
     completer = TensorCompleter(**QUICK, unseen="mean", shape=(3, 2))
@@ -222,7 +214,7 @@ def test_folds_without_an_index():
         strict.predict(coords[3:])
 
 
-def test_pipeline_with_labels():
+def test_a_pipeline_encodes_labels():
     table = pd.DataFrame(
         {"city": ["Oslo", "Rome", "Oslo", "Rome"], "day": ["mo", "mo", "tu", "tu"]}
     )
@@ -251,12 +243,12 @@ def test_pipeline_with_labels():
         ([[0, 1]], ["much"], errors.ValuesError, "expected real numbers"),
     ],
 )
-def test_bad_input(coords, values, error, message):
+def test_bad_input_is_refused(coords, values, error, message):
     with pytest.raises(error, match=message):
         TensorCompleter(**QUICK).fit(coords, values)
 
 
-def test_bad_settings(data):
+def test_bad_settings_are_refused(data):
     with pytest.raises(errors.SettingError, match="unseen is 'median'"):
         TensorCompleter(unseen="median").fit(data.coords, data.values)
     with pytest.raises(errors.RadiusError, match="radius is -1"):
@@ -274,7 +266,7 @@ def test_bad_settings(data):
         TensorCompleter(**QUICK).fit(data.coords, data.values[:, np.newaxis])
 
 
-def test_documentation():
+def test_the_documentation_runs():
     text = (DOCS / "estimator.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     found = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "estimator.md", None, 0)

@@ -1,4 +1,4 @@
-"""The limits of sizes: what is within them has a right certificate, the rest is refused."""
+"""Sizes within the limits get a correct certificate; sizes beyond them are refused."""
 
 import warnings
 
@@ -97,7 +97,7 @@ REFUSED = {
 
 @pytest.fixture(autouse=True)
 def strict_arithmetic():
-    """Overflow and NaN are errors, but for values above the radius there is nothing to warn of."""
+    """Turn overflow and NaN into errors; values above the radius are no news here."""
     with np.errstate(over="raise", invalid="raise", divide="raise"), warnings.catch_warnings():
         warnings.simplefilter("ignore", errors.RadiusWarning)
         yield
@@ -106,7 +106,7 @@ def strict_arithmetic():
 @pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")  # of 64 modes
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", WORKS)
-def test_the_certificate_is_right(name, version):
+def test_within_the_limits_the_certificate_is_right(name, version):
     coords, values, options = WORKS[name]
     weights = options.get("sample_weight")
     result = intensor.solve(coords, values, version=version, **{"max_iterations": 40, **options})
@@ -137,14 +137,14 @@ def test_estimators_fit_save_and_predict(name, tmp_path):
 
 @pytest.mark.parametrize("version", ["fast", 8])
 @pytest.mark.parametrize("name", REFUSED)
-def test_the_rest_is_refused(name, version):
+def test_sizes_beyond_the_limits_are_refused(name, version):
     (coords, values, options), error, match = REFUSED[name]
     with pytest.raises(error, match=match):
         intensor.solve(coords, values, version=version, **options)
 
 
 @pytest.mark.parametrize("name", [name for name in REFUSED if not name.startswith("radius")])
-def test_estimators_refuse_the_same(name):
+def test_estimators_refuse_sizes_beyond_the_limits(name):
     (coords, values, options), error, match = REFUSED[name]
     completer = intensor.TensorCompleter(shape=options.get("shape"))
     with pytest.raises(error, match=match):
@@ -200,9 +200,8 @@ def test_too_uneven_weights_of_files_are_refused(tmp_path, capsys, command):
     even.write_text("\n".join(["a,b,value,w", *(f"{line[:7]},1" for line in lines)]) + "\n")
     assert main(["fit", str(even), "--weight", "w", "--radius", "3", "-q", "-o", str(model)]) == 0
     files = [str(model), str(table)] if command in ("verify", "report") else [str(table)]
-    out = [] if command == "verify" else ["-o", str(tmp_path / "out.npz")]
-    if command in ("complete", "report"):
-        out = ["-o", str(tmp_path / f"out.{'csv' if command == 'complete' else 'html'}")]
+    suffix = {"fit": "npz", "complete": "csv", "report": "html"}
+    out = [] if command == "verify" else ["-o", str(tmp_path / f"out.{suffix[command]}")]
     capsys.readouterr()
     assert main([command, *files, "--weight", "w", *out]) == 2
     shown = capsys.readouterr().err
@@ -212,7 +211,7 @@ def test_too_uneven_weights_of_files_are_refused(tmp_path, capsys, command):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
-def test_ten_million_indices(version):
+def test_ten_million_indices_can_be_solved(version):
     rng = np.random.default_rng(1)
     coords, values = rng.integers(0, 5 * 10**6, (3000, 2)), rng.random(3000)
     shape = (5 * 10**6, 5 * 10**6)
@@ -223,7 +222,7 @@ def test_ten_million_indices(version):
 
 
 def test_no_blocks_are_made_for_what_cannot_be_searched(monkeypatch):
-    """There were millions of them for long modes, which took longer than the time limit."""
+    """Long modes would have millions of them, which takes longer than the time limit."""
     monkeypatch.setattr(plan, "_blocks", None)
     for make in (plan.plan_enumeration, plan.plan_branching):
         assert make((5 * 10**6, 5 * 10**6)).seconds == np.inf

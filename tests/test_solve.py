@@ -17,14 +17,12 @@ REALS = np.random.default_rng(3).uniform(0.05, 4.0, 50)
 RADIUS = 0.5
 
 
-def solve(weights=None, *, rows=None, **options):
-    coords = DATA.coords if rows is None else DATA.coords[rows]
-    values = DATA.values if rows is None else DATA.values[rows]
-    options = {"radius": RADIUS, "tol": 1e-8, "rtol": 0.0, **options}
-    return intensor.solve(coords, values, shape=DATA.shape, sample_weight=weights, **options)
-
-
 pytestmark = pytest.mark.filterwarnings("ignore::intensor.errors.RadiusWarning")
+
+
+def solve(weights=None, *, rows=slice(None), values=DATA.values, **options):
+    options = {"radius": RADIUS, "tol": 1e-8, "rtol": 0.0, "shape": DATA.shape, **options}
+    return intensor.solve(DATA.coords[rows], values[rows], sample_weight=weights, **options)
 
 
 def optimum(weights):
@@ -89,11 +87,7 @@ def test_no_weight_is_no_observation():
     assert without.model.weights.tolist() == left_out.model.weights.tolist()
     wild = DATA.values.copy()
     wild[weights == 0.0] = 1e9
-    result = intensor.solve(
-        DATA.coords, wild, shape=DATA.shape, radius=RADIUS, tol=1e-8, rtol=0.0,
-        sample_weight=weights,
-    )  # fmt: skip
-    assert result.objective == without.objective
+    assert solve(weights, values=wild).objective == without.objective
 
 
 def test_the_relative_tolerance_is_weighted():
@@ -127,6 +121,4 @@ def test_values_of_no_weight_are_not_warned_about():
     weights = np.append(0.0, np.ones(49))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        intensor.solve(
-            DATA.coords, values, shape=DATA.shape, radius=2.0, sample_weight=weights, exact="off"
-        )
+        solve(weights, values=values, radius=2.0, rtol=1e-6, exact="off")

@@ -59,44 +59,32 @@ __all__ = [
     "verify",
 ]
 
-_HOMES = {
-    "Box": "model.model",
-    "Counters": "solver.result",
-    "Fit": "fitting.record",
-    "GaugeNorm": "_gauge",
-    "Labels": "data.labels",
-    "Model": "model.model",
-    "Planted": "_planted",
-    "Progress": "solver.result",
-    "RadiusPath": "fitting.path",
-    "Result": "solver.result",
-    "Seconds": "solver.result",
-    "Status": "solver.result",
-    "TensorCompleter": "_estimator",
-    "Validation": "fitting.record",
-    "Verification": "_verify",
-    "complete": "_complete",
-    "gauge_norm": "_gauge",
-    "load": "fitting.model_file",
-    "nmse": "model.model",
-    "planted": "_planted",
-    "solve": "_solve",
-    "verify": "_verify",
+_MODULES = {
+    "_complete": ("complete",),
+    "_estimator": ("TensorCompleter",),
+    "_gauge": ("GaugeNorm", "gauge_norm"),
+    "_planted": ("Planted", "planted"),
+    "_solve": ("solve",),
+    "_verify": ("Verification", "verify"),
+    "data.labels": ("Labels",),
+    "fitting.model_file": ("load",),
+    "fitting.path": ("RadiusPath",),
+    "fitting.record": ("Fit", "Validation"),
+    "model.model": ("Box", "Model", "nmse"),
+    "solver.result": ("Counters", "Progress", "Result", "Seconds", "Status"),
 }
-"""The module of every public name that is not a module itself. Numba, SciPy and scikit-learn take a
-second to import, so a module is imported when one of its names is first used. No module has the
-name of a public function: importing it would replace the function by the module."""
+"""The public names of each module. Numba, SciPy and scikit-learn take a second to import, so a
+module is imported when one of its names is first used. No module has the name of a public function:
+importing it would replace the function by the module."""
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used, and keep it."""
     if name not in __all__:
         raise AttributeError(f"module 'intensor' has no attribute {name!r}")
-    if name in _HOMES:
-        found = getattr(import_module(f"intensor.{_HOMES[name]}"), name)
-    else:
-        found = import_module(f"intensor.{name}")
-    globals()[name] = found
+    found = import_module(f"intensor.{_HOMES.get(name, name)}")
+    globals()[name] = found = getattr(found, name) if name in _HOMES else found
     return found
 
 

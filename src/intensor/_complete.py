@@ -1,4 +1,4 @@
-"""``intensor.complete``: fills the missing cells of any container, and returns the fit with it."""
+"""``intensor.complete``: fills the missing cells of any container and returns the fit too."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from intensor.solver.loop import Callback
 __all__ = ["complete"]
 
 CELLS_AT_ONCE = 1 << 20
-"""Missing cells that are predicted at once, so that their coordinates take little memory."""
+"""Number of cells that are predicted at once, so that their coordinates take little memory."""
 BYTES_PER_FILLED_CELL = 16
 """Bytes that a filled cell takes: the prediction, and its position in the container."""
 

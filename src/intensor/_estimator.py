@@ -1,4 +1,4 @@
-"""The scikit-learn estimator: coordinates and values in ``fit``, predictions of any cell after."""
+"""``intensor.TensorCompleter``: the scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ from intensor.solver.loop import Callback
 
 __all__ = ["TensorCompleter"]
 
-LARGEST_INDEX = 2**53
+MAX_INDEX = 2**53
 """Largest index; up to here float64 holds every integer exactly."""
-FITTED = [option.name for option in declared.FIT_OPTIONS if option is not declared.SEED]
-FITTED += [declared.RANDOM_STATE.name]
+FIT_PARAMETERS = [
+    (declared.RANDOM_STATE if option is declared.SEED else option).name
+    for option in declared.FIT_OPTIONS
+]
 """Parameters of the estimator that are options of the fit."""
 
 
@@ -138,10 +140,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def transform(self) -> Any:
-        """Hidden, because scikit-learn takes every object with a ``transform`` for a transformer.
-
-        The option of that name is ``get_params()["transform"]``.
-        """
+        """Hidden: scikit-learn takes every object with a ``transform`` for a transformer."""
         raise AttributeError(
             "TensorCompleter is no transformer; the setting is get_params()['transform']"
         )
@@ -170,7 +169,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         declared.UNSEEN.check(self.unseen)
         declared.CALLBACK.check(self.callback)
         given = self.get_params()
-        options = fit_options({name: given[name] for name in FITTED})
+        options = fit_options({name: given[name] for name in FIT_PARAMETERS})
         checked, values = validate_data(self, X, y, y_numeric=True)
         if values.dtype.kind in "if" and values.min() < 0.0:
             row = int(np.argmin(values))
@@ -202,12 +201,12 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: ArrayLike) -> FloatArray:  # noqa: N803
-        """Return a prediction for each of (n, p) cells, in the units of ``y``, never below 0.
+        """Return predictions, in the units of ``y`` and never below 0.
 
         Parameters
         ----------
         X
-            (n, p) integers counted from 0.
+            (n, p) cells: integers counted from 0.
         """
         check_is_fitted(self)
         unseen = declared.UNSEEN.check(self.unseen)
@@ -215,10 +214,9 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self.fit_.predict(_as_integers(checked), unseen=unseen)
 
     def _labels(self, cells: IndexArray, y: Any) -> Labels | None:
-        """Return labels with the names of the columns of ``X``, if it has any.
+        """Return the names of the columns of ``X``, by which ``fit_`` then reads tables, or None.
 
-        The labels of the indices are their numbers. With them ``fit_`` reads tables that have these
-        columns.
+        The labels of the indices are their numbers.
         """
         if not hasattr(self, "feature_names_in_"):
             return None
@@ -254,7 +252,7 @@ def _as_integers(array: AnyArray) -> IndexArray:
         )
     if array.dtype.kind in "bi":
         return array.astype(np.int64, copy=False)
-    exact = (array == np.rint(array)) & (np.abs(array) <= LARGEST_INDEX)
+    exact = (array == np.rint(array)) & (np.abs(array) <= MAX_INDEX)
     if not exact.all():
         row, mode = np.argwhere(~exact)[0].tolist()
         raise CoordinateError(

@@ -1,4 +1,4 @@
-"""The front door of the solver: raw observations in, a result out."""
+"""``intensor.solve``: raw observations in, a certified result out."""
 
 from __future__ import annotations
 
@@ -105,29 +105,13 @@ def solve(
         device=device,
     )
     solver, oracle = find_version(version), find_exact(exact)
-    elsewhere = client is not None or isinstance(coords, (str, PathLike))
-    if settings.device.memory_only and (not solver.anywhere or elsewhere or on_device(values)):
-        raise SettingError(
-            f'{settings.device} needs version="fast" and coords and values in memory'
-        )
-    if not solver.anywhere and (not settings.device.any_version or on_device(values)):
-        raise SettingError(f'a CUDA device needs version="fast"; got version={version!r}')
-    if not solver.anywhere and elsewhere:
-        raise SettingError(
-            f'data in files or on a cluster needs version="fast"; got version={version!r}'
-        )
-    if sample_weight is not None and elsewhere:
-        raise SettingError("sample_weight needs coords and values in memory, and no client")
-    if on_device(values) and sample_weight is not None:
-        raise SettingError("sample_weight needs values in the memory of the host")
-    if signed and not solver.signed:
-        raise SettingError(f'signed boxes need version="fast"; got version={version!r}')
+    _check_together(settings, solver, coords, values, sample_weight, client)
     limit = declared.MEMORY_LIMIT.check(memory_limit)
     callback = declared.CALLBACK.check(callback)
     target = check_checkpoint(checkpoint, checkpoint_every, resume)
     file = None if target is None else CheckpointFile(target, kind="solve")
     budget = Budget(settings.time_limit, before=0.0 if file is None else file.elapsed)
-    observations, full = collect(
+    data, full = collect(
         coords,
         values,
         settings,
@@ -138,18 +122,14 @@ def solve(
         client=client,
         version=solver,
     )
-    snapshots = NO_SNAPSHOTS
     if file is not None:
-        file.check(
-            settings=_decisive(settings, solver, oracle), data=fingerprint(observations, full)
-        )
-        snapshots = file.snapshots()
+        file.check(settings=_kept_settings(settings, solver, oracle), data=fingerprint(data, full))
     with listen_for_interrupt(budget):
         result = run(
-            observations,
+            data,
             version=solver,
             exact=oracle.oracle(
-                observations,
+                data,
                 patient=solver.patient,
                 threads=settings.threads,
                 time_limit=settings.time_limit,
@@ -158,14 +138,37 @@ def solve(
             settings=settings,
             budget=budget,
             callback=callback,
-            snapshots=snapshots,
+            snapshots=NO_SNAPSHOTS if file is None else file.snapshots(),
         )
     warn_if_empty(result)
     return result if full is None else expand_result(result, full)
 
 
-def _decisive(settings: Settings, version: Version, exact: ExactChoice) -> dict[str, Any]:
-    """Return what must not change when a run is continued."""
+def _check_together(
+    settings: Settings, version: Version, coords: Any, values: Any, weights: Any, client: Any
+) -> None:
+    """Raise if options that are valid alone do not go together."""
+    got = f"got version={version.name!r}"
+    in_memory = client is None and not isinstance(coords, (str, PathLike))
+    on_cuda = on_device(values)
+    if settings.device.memory_only and (not version.anywhere or not in_memory or on_cuda):
+        raise SettingError(
+            f'{settings.device} needs version="fast" and coords and values in memory'
+        )
+    if not version.anywhere and (not settings.device.any_version or on_cuda):
+        raise SettingError(f'a CUDA device needs version="fast"; {got}')
+    if not version.anywhere and not in_memory:
+        raise SettingError(f'data in files or on a cluster needs version="fast"; {got}')
+    if weights is not None and not in_memory:
+        raise SettingError("sample_weight needs coords and values in memory, and no client")
+    if weights is not None and on_cuda:
+        raise SettingError("sample_weight needs values in the memory of the host")
+    if settings.signed and not version.signed:
+        raise SettingError(f'signed boxes need version="fast"; {got}')
+
+
+def _kept_settings(settings: Settings, version: Version, exact: ExactChoice) -> dict[str, Any]:
+    """Return the settings that must not change when a run is resumed."""
     return {
         "radius": float(settings.radius),
         "version": version.name,

@@ -13,14 +13,14 @@
     │   ├── SettingError                 a setting out of its range
     │   ├── LabelError                   labels that are missing, ambiguous or not known
     │   │   └── UnseenIndexError         a prediction for an index without observations
-    │   ├── FileFormatError              a file that cannot be read as what it should be
+    │   ├── FileFormatError              a file without the expected format or content
     │   │   ├── ModelFileError           a model file that is damaged, too new, or no model at all
     │   │   └── CheckpointError          a checkpoint that is damaged, or of another run
     │   └── UnknownVersionError          a version that is not in the table
     ├── MissingExtraError (ImportError)  an optional package that is not installed
     ├── DenseTooLargeError (MemoryError) a dense tensor that would not fit
     ├── ClusterError (RuntimeError)      a Dask cluster that cannot be used
-    │   └── WorkerLostError              workers were lost with what cannot be loaded again
+    │   └── WorkerLostError              workers were lost, with data that cannot be loaded again
     ├── MemoryLimitError (MemoryError)   the data cannot be handled within the memory limit
     ├── DeviceError (RuntimeError)       a CUDA device was asked for and cannot be used
     │   └── DeviceMemoryError            it has too little memory
@@ -86,7 +86,7 @@ class InputError(IntensorError, ValueError):
 
 
 class EmptyDataError(InputError):
-    """There is not a single observation."""
+    """There is no observation."""
 
 
 class CoordinateError(InputError):
@@ -122,7 +122,7 @@ class UnseenIndexError(LabelError):
 
 
 class FileFormatError(InputError):
-    """A file cannot be read as what it should be."""
+    """A file does not have the expected format or content, or cannot be read or written."""
 
 
 class ModelFileError(FileFormatError):
@@ -130,7 +130,7 @@ class ModelFileError(FileFormatError):
 
 
 class CheckpointError(FileFormatError):
-    """A checkpoint is damaged, of another run, or stands where a new one is to be written."""
+    """A checkpoint is damaged, belongs to another run, or would be overwritten."""
 
 
 class UnknownVersionError(InputError):
@@ -150,7 +150,7 @@ class ClusterError(IntensorError, RuntimeError):
 
 
 class WorkerLostError(ClusterError):
-    """Workers were lost, and what was lost with them cannot be had again."""
+    """Workers were lost, and the data they held cannot be loaded again."""
 
 
 class MemoryLimitError(IntensorError, MemoryError):
@@ -186,7 +186,7 @@ class EmptyModelWarning(IntensorWarning):
 
 
 class ModeWarning(IntensorWarning):
-    """A column became a mode since no modes were named, and it can hardly be meant as one."""
+    """A column became a mode because no modes were named, but it hardly looks like one."""
 
 
 class RadiusWarning(IntensorWarning):

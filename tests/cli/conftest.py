@@ -2,7 +2,7 @@
 
 import pytest
 
-from intensor.cli import main
+from cli.commands import run
 
 ROWS = """user,item,week,rating
 ann,x,1,3
@@ -14,7 +14,6 @@ cat,y,1,2
 ann,x,2,5
 bob,x,2,4
 """
-QUICK = ["--radius", "6", "--quiet"]
 
 
 @pytest.fixture
@@ -30,8 +29,7 @@ def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("saved")
     (folder / "ratings.csv").write_text(ROWS)
     model = folder / "model.npz"
-    arguments = ["fit", str(folder / "ratings.csv"), "--value", "rating", "-o", str(model), *QUICK]
-    assert main(arguments) == 0
+    assert run("fit", folder / "ratings.csv", "--value rating --radius 6 -q -o", model) == 0
     return model.read_bytes()
 
 
@@ -44,12 +42,12 @@ def model(tmp_path, saved):
 
 @pytest.fixture
 def refused(capsys, tmp_path):
-    """Run a command that must be refused, and return what it said."""
+    """Return a function that runs a command, which must be refused, and returns the message."""
 
-    def run(*arguments, code=2):
+    def refuse(*arguments):
         before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
         capsys.readouterr()
-        assert main(list(map(str, arguments))) == code
+        assert run(*arguments) == 2
         printed = capsys.readouterr()
         assert printed.out == ""
         lines = printed.err.splitlines()
@@ -60,4 +58,4 @@ def refused(capsys, tmp_path):
         assert after == before
         return lines[0]
 
-    return run
+    return refuse

@@ -1,4 +1,4 @@
-"""The command line as one: its help, its page, its version."""
+"""Help, version and documentation of all commands."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 import typer
 
 import intensor
-from intensor.cli import main
+from cli.commands import run
 from intensor.cli.app import app
 from intensor.options import declared
 
@@ -15,13 +15,13 @@ PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 COMMANDS = ["fit", "predict", "complete", "verify", "info", "report", "demo"]
 
 
-def test_version(capsys):
-    assert main(["--version"]) == 0
+def test_the_version_is_shown(capsys):
+    assert run("--version") == 0
     assert capsys.readouterr().out == f"intensor {intensor.__version__}\n"
 
 
 def test_help_names_commands_and_exit_codes(capsys):
-    assert main(["--help"]) == 0
+    assert run("--help") == 0
     printed = capsys.readouterr().out
     for text in (*COMMANDS, "Exit codes", "130"):
         assert text in printed
@@ -30,7 +30,7 @@ def test_help_names_commands_and_exit_codes(capsys):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself(command, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    assert main([command, "--help"]) == 0
+    assert run(command, "--help") == 0
     printed = capsys.readouterr().out
     for text in ("--quiet", "--json", "--debug"):
         assert text in printed

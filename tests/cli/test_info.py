@@ -1,21 +1,21 @@
 import dataclasses
 import json
 
-from intensor.cli import main
+from cli.commands import run
 from intensor.cli.info import describe
 from intensor.fitting.model_file import load
 from report.cases import make_fit
 
 
-def test_what_is_in_a_model(model, capsys):
-    assert main(["info", str(model)]) == 0
+def test_info_shows_what_a_model_holds(model, capsys):
+    assert run("info", model) == 0
     printed = capsys.readouterr().out
     for part in ("7 observations", "OPTIMAL", "'ann', 'bob', 'cat'", "box of weight", "radius 6"):
         assert part in printed
 
 
-def test_json(model, capsys):
-    assert main(["info", str(model), "--json"]) == 0
+def test_json_has_labels_and_figures(model, capsys):
+    assert run("info", model, "--json") == 0
     figures = json.loads(capsys.readouterr().out)
     fit = load(model)
     assert figures["labels"] == {"user": ["ann", "bob", "cat"], "item": ["x", "y"], "week": [1, 2]}

@@ -1,19 +1,28 @@
-"""Output files are refused before any work is done."""
+"""Output files are refused before any work is done; labels are never lost."""
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from intensor.cli.io import (
     PAGE_SUFFIXES,
     STDOUT,
+    check_can_hold,
     check_checkpoint,
     check_output,
-    table_kind,
+    check_table_output,
+    is_tensor,
+    read_model_cells,
+    write_cells,
     write_page,
 )
-from intensor.errors import FileFormatError
+from intensor.data.labels import Labels, number_labels
+from intensor.errors import FileFormatError, LabelError, SettingError
+from intensor.fitting.model_file import load
 from intensor.solver.checkpoint import CheckpointTarget
+
+NAMED = Labels(modes=("a",), indices=(np.array(["x"], dtype=object),))
 
 
 def test_names_that_cannot_be_written_are_refused(tmp_path):
@@ -44,11 +53,36 @@ def test_a_checkpoint_is_a_file_of_its_own(tmp_path):
         check_checkpoint(checkpoint, others=[tmp_path / "x" / ".." / "checkpoint.npz"])
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"), [("a.csv", "csv"), ("a.TSV.gz", "tsv"), ("a.b.parquet", "parquet")]
-)
-def test_the_suffix_is_the_format(name, kind):
-    assert table_kind(Path(name)) == kind
+def test_json_and_a_table_do_not_share_stdout(tmp_path):
+    check_table_output(STDOUT, inputs=[], json=False)
+    check_table_output(tmp_path / "out.csv.gz", inputs=[], json=True)
+    with pytest.raises(SettingError, match="--json needs a file for the table"):
+        check_table_output(STDOUT, inputs=[], json=True)
+
+
+@pytest.mark.parametrize("suffix", ["tns", "npz", "MAT"])
+def test_labels_are_not_written_to_files_of_indices(suffix):
+    check_can_hold(Path(f"out.{suffix}"), number_labels((3,)))
+    for name in ("out.csv", "a.TSV.gz", "a.tns.parquet", "-"):
+        assert not is_tensor(Path(name))
+        check_can_hold(Path(name), NAMED)
+    with pytest.raises(FileFormatError, match=rf"a \.{suffix.lower()} file has indices only"):
+        check_can_hold(Path(f"out.{suffix}"), NAMED)
+
+
+def test_files_of_indices_do_not_go_with_labels(model, tmp_path):
+    path = tmp_path / "cells.tns"
+    path.write_text("1 1 1\n")
+    with pytest.raises(LabelError, match=r"cells\.tns: a \.tns file has indices only"):
+        read_model_cells(load(model), path, kind=None, one_based=None)
+
+
+def test_tensors_grow_with_their_cells(tmp_path):
+    path = tmp_path / "out.npz"
+    coords = np.array([[0, 1], [4, 0]])
+    write_cells(path, {}, coords=coords, values=np.ones(2), shape=(2, 3))
+    with np.load(path) as written:
+        assert written["shape"].tolist() == [5, 3]
 
 
 def test_pages_are_written_in_utf_8(tmp_path):

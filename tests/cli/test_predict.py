@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
-from intensor.cli import main
+from cli.commands import run
 from intensor.fitting.model_file import load
 
 CELLS = "week,user,item\n2,ann,y\n1,cat,x\n2,bob,x\n"
@@ -27,9 +27,9 @@ def read(text):
     return lines[0], lines[1:]
 
 
-def test_a_csv_file(model, cells, expected, tmp_path, capsys):
+def test_predictions_are_written_to_a_csv_file(model, cells, expected, tmp_path, capsys):
     output = tmp_path / "out.csv"
-    assert main(["predict", str(model), str(cells), "-o", str(output)]) == 0
+    assert run("predict", model, cells, "-o", output) == 0
     assert "3 cells predicted" in capsys.readouterr().out
     header, rows = read(output.read_text())
     assert header == ["user", "item", "week", "rating"]
@@ -38,16 +38,16 @@ def test_a_csv_file(model, cells, expected, tmp_path, capsys):
 
 
 def test_stdout_is_the_default(model, cells, expected, capsys):
-    assert main(["predict", str(model), str(cells)]) == 0
+    assert run("predict", model, cells) == 0
     printed = capsys.readouterr()
     assert printed.err == ""
     _, rows = read(printed.out)
     assert [float(row[3]) for row in rows] == pytest.approx(expected.tolist(), rel=1e-15)
 
 
-def test_parquet(model, cells, expected, tmp_path, capsys):
+def test_predictions_are_written_to_a_parquet_file(model, cells, expected, tmp_path, capsys):
     output = tmp_path / "out.parquet"
-    assert main(["predict", str(model), str(cells), "-o", str(output), "--json"]) == 0
+    assert run("predict", model, cells, "-o", output, "--json") == 0
     figures = json.loads(capsys.readouterr().out)
     assert figures["n"] == 3
     assert figures["unseen"] == 0
@@ -57,27 +57,22 @@ def test_parquet(model, cells, expected, tmp_path, capsys):
     assert written["week"].to_pylist() == [2, 1, 2]
 
 
-def test_unseen_labels(model, tmp_path, refused, capsys):
+def test_unseen_labels_warn_or_raise(model, tmp_path, refused, capsys):
     cells = tmp_path / "cells.csv"
     cells.write_text("user,item,week\nann,x,1\ndan,x,1\n")
     output = tmp_path / "out.csv"
     message = refused("predict", model, cells, "-o", output, "--unseen", "error")
-    for word in (
-        "cells.csv, row 2",
-        "label 'dan' in column 'user'",
-        "1 of 2 cells",
-        "--unseen mean",
-    ):
-        assert word in message
-    arguments = ["--unseen", "mean", "-o", str(output)]
-    assert main(["predict", str(model), str(cells), *arguments]) == 0
+    assert "cells.csv, row 2 has the label 'dan' in column 'user'" in message
+    assert "1 of 2 cells" in message
+    assert "--unseen mean" in message
+    assert run("predict", model, cells, "--unseen mean -o", output) == 0
     printed = capsys.readouterr()
     assert "1 of them" in printed.out
     assert printed.err == ""
     quiet = output.read_text()
     _, rows = read(quiet)
     assert float(rows[1][3]) > 0.0
-    assert main(["predict", str(model), str(cells), "-o", str(output)]) == 0
+    assert run("predict", model, cells, "-o", output) == 0
     said = capsys.readouterr().err
     assert said.startswith("warning: ")
     assert "row 2 has the label 'dan' in column 'user'" in said
@@ -88,14 +83,10 @@ def test_indices_beyond_the_model_keep_their_number(tmp_path):
     data, cells, output = (tmp_path / name for name in ("data.tns", "cells.tns", "out.tns"))
     data.write_text("1 1 2.0\n2 2 3.0\n1 2 1.0\n")
     cells.write_text("1 1 0\n7 2 0\n")
-    model = str(tmp_path / "model.npz")
-    assert main(["fit", str(data), "--radius", "4", "-q", "-o", model]) == 0
-    arguments = ["--unseen", "mean", "-q", "-o", str(output)]
-    assert main(["predict", model, str(cells), *arguments]) == 0
-    assert [line.split()[:2] for line in output.read_text().splitlines()] == [
-        ["1", "1"],
-        ["7", "2"],
-    ]
+    model = tmp_path / "model.npz"
+    assert run("fit", data, "--radius 4 -q -o", model) == 0
+    assert run("predict", model, cells, "--unseen mean -q -o", output) == 0
+    assert [line[:3] for line in output.read_text().splitlines()] == ["1 1", "7 2"]
 
 
 def test_json_needs_a_file(model, cells, refused):
@@ -106,28 +97,22 @@ def test_labels_do_not_fit_into_a_tensor(model, cells, tmp_path, refused):
     assert "labels" in refused("predict", model, cells, "-o", tmp_path / "out.tns")
 
 
-def test_columns_that_are_not_there(model, tmp_path, refused):
+def test_missing_columns_are_named(model, tmp_path, refused):
     cells = tmp_path / "cells.csv"
     cells.write_text("usr,item,week\nann,x,1\n")
     assert "did you mean 'usr'" in refused("predict", model, cells)
 
 
-def test_indices_are_not_taken_for_labels(tmp_path, refused):
+def test_neither_indices_nor_text_are_taken_for_labels(tmp_path, refused):
     """Labels 1 to 3 and indices 0 to 2 overlap: every cell would be another one."""
     data, model = tmp_path / "data.csv", tmp_path / "model.npz"
     data.write_text("user,item,value\n1,1,2.0\n2,2,3.0\n3,2,1.0\n")
-    assert main(["fit", str(data), "--radius", "4", "-q", "-o", str(model)]) == 0
+    assert run("fit", data, "--radius 4 -q -o", model) == 0
     cells = tmp_path / "cells.tns"
     cells.write_text("1 1 2.0\n2 2 3.0\n3 2 1.0\n")
-    for command in (["predict", model, cells, "--unseen", "mean"], ["verify", model, cells]):
-        assert "indices only" in refused(*command)
-
-
-def test_text_is_not_taken_for_new_labels(tmp_path, refused):
-    data, model = tmp_path / "data.csv", tmp_path / "model.npz"
-    data.write_text("user,item,value\n1,1,2.0\n2,2,3.0\n3,2,1.0\n")
-    assert main(["fit", str(data), "--radius", "4", "-q", "-o", str(model)]) == 0
+    assert "indices only" in refused("predict", model, cells, "--unseen mean")
+    assert "indices only" in refused("verify", model, cells)
     cells = tmp_path / "cells.csv"
     cells.write_text("user,item\nu1,1\nu2,2\n")
-    message = refused("predict", model, cells, "--unseen", "mean")
+    message = refused("predict", model, cells, "--unseen mean")
     assert "cells.csv: column 'user' holds text (the first is 'u1')" in message

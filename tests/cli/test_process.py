@@ -1,4 +1,4 @@
-"""True processes: signals, pipes and what is imported."""
+"""Commands in processes: signals, pipes and what is imported."""
 
 import json
 import os
@@ -14,29 +14,11 @@ from intensor.fitting.model_file import load
 
 PYTHON = [sys.executable, "-m", "intensor"]
 HEAVY = (
-    "numpy",
-    "numba",
-    "scipy",
-    "sklearn",
-    "pyarrow",
-    "pandas",
-    "matplotlib",
-    "highspy",
+    *("numpy", "numba", "scipy", "sklearn", "pyarrow", "pandas", "matplotlib", "highspy"),
     "rich.live",
 )
 FLIGHTS = str(files("intensor.datasets") / "flights.csv")
-LONG = [
-    "fit",
-    FLIGHTS,
-    "--value",
-    "air_time",
-    "--radius",
-    "650",
-    "--rtol",
-    "1e-9",
-    "--exact",
-    "off",
-]
+LONG = ["fit", FLIGHTS, "--value=air_time", "--radius=650", "--rtol=1e-9", "--exact=off"]
 
 
 def modules_after(code):
@@ -84,7 +66,7 @@ def test_an_interrupted_fit_saves_its_best_model(tmp_path, number):
 
 
 def test_a_second_interrupt_leaves_at_once(tmp_path):
-    # the first one is swallowed as a fit would do whose kernels take long to look up
+    # The first one is lost, as it can be in a fit while kernels are being loaded.
     code = (
         "import signal, sys\n"
         "import intensor.fitting.fit as entry\n"

@@ -29,7 +29,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_plain_lines_now_and_then(capsys, monkeypatch):
+def test_plain_lines_are_written_now_and_then(capsys, monkeypatch):
     clock = iter([0.0, 0.1, 1.0, 2.0, 2.2])
     monkeypatch.setattr(module.time, "perf_counter", lambda: next(clock))
     with shown_progress(quiet=False) as callback:
@@ -43,7 +43,7 @@ def test_plain_lines_now_and_then(capsys, monkeypatch):
     assert "objective 1 " in lines[1]
 
 
-def test_quiet(capsys):
+def test_quiet_shows_nothing(capsys):
     with shown_progress(quiet=True) as callback:
         assert callback is None
     assert capsys.readouterr().err == ""
@@ -84,5 +84,5 @@ def test_a_terminal_that_is_gone_does_not_end_a_fit(monkeypatch):
     monkeypatch.setattr(Live, "start", fail)
     monkeypatch.setattr(Live, "stop", fail)
     monkeypatch.setattr(module, "_terminal", Console)
-    with shown_progress(quiet=False) as watch:
-        assert watch is not None
+    with shown_progress(quiet=False) as callback:
+        assert callback is not None

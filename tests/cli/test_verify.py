@@ -1,17 +1,17 @@
 import json
 
-from intensor.cli import main
+from cli.commands import run
 
 
 def test_the_certificate_holds(model, table, capsys):
-    assert main(["verify", str(model), str(table), "--value", "rating"]) == 0
+    assert run("verify", model, table, "--value rating") == 0
     printed = capsys.readouterr().out
     assert "pass  objective" in printed
     assert "the certificate holds" in printed
 
 
 def test_the_model_knows_its_value(model, table, capsys):
-    assert main(["verify", str(model), str(table), "--json"]) == 0
+    assert run("verify", model, table, "--json") == 0
     figures = json.loads(capsys.readouterr().out)
     assert figures["ok"] is True
     assert figures["n"] == 7
@@ -20,27 +20,27 @@ def test_the_model_knows_its_value(model, table, capsys):
 
 def test_other_values_fail(model, table, capsys):
     table.write_text(table.read_text().replace("ann,x,2,5", "ann,x,2,1"))
-    assert main(["verify", str(model), str(table)]) == 1
+    assert run("verify", model, table) == 1
     printed = capsys.readouterr().out
     assert "FAIL  objective" in printed
     assert "certificate FAILS" in printed
-    assert main(["verify", str(model), str(table), "--quiet"]) == 1
+    assert run("verify", model, table, "--quiet") == 1
     assert capsys.readouterr().out == ""
 
 
-def test_what_is_too_much_stays_open(model, table, capsys):
-    assert main(["verify", str(model), str(table), "--effort", "1"]) == 0
+def test_a_check_that_takes_too_long_stays_open(model, table, capsys):
+    assert run("verify", model, table, "--effort 1") == 0
     assert "not everything could be checked" in capsys.readouterr().out
 
 
-def test_labels_that_the_model_does_not_know(model, table, refused):
+def test_unknown_labels_are_refused(model, table, refused):
     table.write_text(table.read_text() + "dan,x,1,3\n")
     message = refused("verify", model, table)
     assert "label 'dan' in column 'user'" in message
     assert "do not fit together" in message
 
 
-def test_columns_that_the_model_does_not_know(model, table, refused):
+def test_unknown_columns_are_refused(model, table, refused):
     table.write_text(table.read_text().replace("user,", "person,"))
     assert "'user'" in refused("verify", model, table)
     table.write_text(table.read_text().replace("person,", "user,").replace("rating", "stars"))
@@ -50,4 +50,4 @@ def test_columns_that_the_model_does_not_know(model, table, refused):
 def test_rows_may_come_in_any_order(model, table):
     header, *lines = table.read_text().splitlines()
     table.write_text("\n".join([header, *reversed(lines)]) + "\n")
-    assert main(["verify", str(model), str(table), "-q"]) == 0
+    assert run("verify", model, table, "-q") == 0

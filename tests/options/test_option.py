@@ -56,7 +56,7 @@ def test_docstrings_list_options_in_numpydoc_style():
     assert max(map(len, text.splitlines())) <= 100
 
 
-def test_there_may_be_no_docstring():
+def test_a_function_may_have_no_docstring():
     def function():
         pass
 

@@ -1,3 +1,5 @@
+"""Strings name the members of ``Unseen``."""
+
 import pytest
 
 from intensor.errors import SettingError

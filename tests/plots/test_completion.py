@@ -30,7 +30,7 @@ def test_slices_show_the_fullest_slice_and_leave_missing_cells_blank(small):
     assert figure.get_suptitle() == f"mode C = c{best}"
 
 
-def test_slices_of_other_modes(small):
+def test_slices_may_show_other_modes(small):
     made, coords, values = small
     figure = plots.slices(made, coords, values, modes=(2, 0), fixed={1: 4})
     assert figure.axes[1].images[0].get_array().shape == (3, 4)

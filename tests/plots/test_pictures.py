@@ -13,9 +13,7 @@ from matplotlib.text import Text
 import intensor
 from intensor import plots
 from intensor.data.labels import Labels
-from intensor.fitting.fit import fit
-from intensor.fitting.options import check_options
-from report.cases import HOSTILE, hostile_labels, make_fit
+from report.cases import HOSTILE, hostile_labels, make_fit, small_fit
 
 
 def drawn(picture):
@@ -25,25 +23,16 @@ def drawn(picture):
     return figure
 
 
-def _constant(value, **options):
-    coords, values = np.argwhere(np.ones((3, 4))), np.full(12, value)
-    return fit(coords, values, check_options(radius=5.0, **options)), coords, values
-
-
-def _long():
-    labels = Labels(modes=("a", "b"), indices=(np.arange(3), np.arange(1000) * 7), value="v")
-    return make_fit(shape=(3, 1000), n=3000, labels=labels, time_limit=1.0)
-
-
+LONG = Labels(modes=("a", "b"), indices=(np.arange(3), np.arange(1000) * 7), value="v")
 CASES = {
     "signed": lambda: make_fit(baseline="additive", radius=60.0, time_limit=2.0),
     "hostile": lambda: make_fit(labels=hostile_labels(), radius="auto"),
-    "no box": lambda: _constant(5.0, max_iterations=0),
+    "no box": lambda: small_fit(np.full(12, 5.0), radius=5.0, max_iterations=0),
 }
 MORE_CASES = {
     "six modes": lambda: make_fit(shape=(2, 3, 2, 3, 2, 2)),
-    "long mode": _long,
-    "zeros": lambda: _constant(0.0),
+    "long mode": lambda: make_fit(shape=(3, 1000), n=3000, labels=LONG, time_limit=1.0),
+    "zeros": lambda: small_fit(np.zeros(12), radius=5.0),
 }
 
 

@@ -18,7 +18,7 @@ def test_number_keeps_the_digits_it_promises():
         assert shown == pytest.approx(value, rel=5e-4)
 
 
-def test_numbers_at_the_ends():
+def test_extreme_numbers_stay_readable():
     assert number(math.nan) == "not a number"
     assert number(-math.inf) == "\N{MINUS SIGN}∞"
     assert count(10**15 - 1) == "999,999,999,999,999"

@@ -1,9 +1,10 @@
-"""Fits to make pages of: small, odd and hostile ones."""
+"""Fits to make pages and pictures of: small, odd and hostile ones; and the text of a page."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 
 import numpy as np
 
@@ -58,6 +59,12 @@ def _fit(shape, n, labels, *, seed=0, **options):
     return fit(coords, values, chosen, labels=labels), coords, values
 
 
+def small_fit(values, **options):
+    """Return (fit, coords, values) of a 3 x 4 tensor, whose first cells have the given values."""
+    coords = np.argwhere(np.ones((3, 4)))[: len(values)]
+    return fit(coords, values, check_options(**options)), coords, values
+
+
 def hostile_labels(shape=(3, 9, 4)):
     """Return labels that all try to become markup."""
     return Labels(
@@ -73,3 +80,8 @@ def hostile_labels(shape=(3, 9, 4)):
 def without_trace(made):
     """Return a fit whose solve recorded no progress."""
     return dataclasses.replace(made, result=dataclasses.replace(made.result, trace=()))
+
+
+def plain(text):
+    """Return HTML without its tags, with single spaces."""
+    return " ".join(re.sub("<[^>]*>", " ", text).replace("\xa0", " ").split())

@@ -1,4 +1,4 @@
-"""Boxes are described by their labels, shortly."""
+"""Boxes are described by a few of their labels."""
 
 import re
 
@@ -33,7 +33,7 @@ def test_long_lists_are_folded_or_left_out():
     assert plain(describe_labels(even, NAMES, budget=10)) == plain(short)
 
 
-def test_tables_of_boxes_and_effects():
+def test_boxes_and_effects_are_listed():
     made, *_ = make_fit(baseline="additive", radius=60.0, time_limit=2.0)
     heaviest = boxes_table(made)
     assert heaviest.count("<tr>") == 1 + min(12, len(made.model))

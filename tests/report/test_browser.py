@@ -57,19 +57,12 @@ def load(text, folder, *more):
     """Return the DOM after loading, and what the console said."""
     path = folder / "page.html"
     path.write_text(text, encoding="utf-8")
-    command = [
-        BROWSER,
-        *FLAGS.split(),
-        f"--user-data-dir={folder / 'profile'}",
-        *more,
-        path.as_uri(),
-    ]
+    profile = f"--user-data-dir={folder / 'profile'}"
+    command = [BROWSER, *FLAGS.split(), profile, *more, path.as_uri()]
     done = subprocess.run(command, capture_output=True, timeout=120, check=True)
     shutil.rmtree(folder / "profile", ignore_errors=True)
-    console = [
-        line for line in done.stderr.decode("utf-8", "replace").splitlines() if "CONSOLE" in line
-    ]
-    return done.stdout.decode("utf-8"), console
+    said = done.stderr.decode("utf-8", "replace").splitlines()
+    return done.stdout.decode("utf-8"), [line for line in said if "CONSOLE" in line]
 
 
 def measure(text, folder, *more, width=375):
@@ -81,7 +74,7 @@ def measure(text, folder, *more, width=375):
 
 
 @pytest.mark.slow
-def test_page_loads_without_a_word_and_shows_the_numbers(tmp_path):
+def test_the_page_loads_silently_and_shows_the_numbers(tmp_path):
     made, coords, values = make_fit(radius="auto", transform="auto", n_solutions=2)
     text = render(made, coords, values, verification=made.verify(coords, values))
     dom, console = load(text, tmp_path)
@@ -117,7 +110,7 @@ EVIL = (
     "\u202e\u2066\u200f\ufeff<b>",
     "{{constructor.constructor('alert(1)')()}}",
 )
-# What a page would do to its own window if a label got through: this one listens.
+# Notices a label that runs: any dialog it opens changes the title of the page.
 LISTEN = """<script>
 window.alert = window.confirm = window.prompt = () => { document.title = "owned"; };
 </script>"""
@@ -134,7 +127,7 @@ def test_labels_that_attack_run_nothing_even_without_a_policy(tmp_path):
     made, coords, values = make_fit(shape, 60, labels=labels, baseline="additive")
     text = render(made, coords, values, title="safe", held_out={EVIL[3]: 1.0})
     assert "script" not in text.split("<body>")[0]
-    # the escaping alone must do: the policy of the page is a second wall
+    # Escaping alone must suffice: the policy of the page is a second wall.
     bare = re.sub(r"<meta http-equiv=.Content-Security-Policy.[^>]*>", LISTEN, text)
     assert bare != text
     for page in (text, bare):
@@ -162,7 +155,7 @@ def test_labels_of_ten_megabytes_are_shortened(tmp_path):
 
 
 @pytest.mark.slow
-def test_console_would_tell_of_a_script(tmp_path):
+def test_the_console_tells_of_a_script(tmp_path):
     made, coords, values = make_fit()
     text = render(made, coords, values).replace("a1", HOSTILE[0])
     _, console = load(text, tmp_path)
@@ -170,7 +163,7 @@ def test_console_would_tell_of_a_script(tmp_path):
 
 
 @pytest.mark.slow
-def test_page_fits_a_phone(tmp_path):
+def test_the_page_fits_a_phone(tmp_path):
     made, coords, values = make_fit(radius="auto", transform="auto", shape=(3, 60, 4), n=500)
     text = render(made, coords, values, verification=made.verify(coords, values))
     found = measure(text, tmp_path)
@@ -184,7 +177,7 @@ def test_page_fits_a_phone(tmp_path):
 
 
 @pytest.mark.slow
-def test_page_is_dark_where_that_is_preferred(tmp_path):
+def test_the_page_is_dark_where_that_is_preferred(tmp_path):
     text = render(*make_fit())
     light = measure(text, tmp_path, "--blink-settings=preferredColorScheme=1")
     dark = measure(text, tmp_path, "--blink-settings=preferredColorScheme=0")

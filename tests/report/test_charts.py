@@ -10,7 +10,7 @@ import pytest
 
 from intensor.plots.text import clean, shorten
 from intensor.report.charts import (
-    MAX_NAME,
+    MAX_NAME_LENGTH,
     MAX_POINTS,
     convergence_chart,
     error_chart,
@@ -74,7 +74,7 @@ def test_points_of_a_path_have_tips(charts, validated):
     assert all(re.match(r".* baseline: radius [\d.]+, rmse [\d.]+, \d+ boxes", tip) for tip in tips)
 
 
-def test_same_chart_whatever_the_user_has_set(charts, validated):
+def test_a_chart_is_the_same_whatever_the_user_has_set(charts, validated):
     made, _ = validated
     with matplotlib.rc_context({"font.size": 30, "text.color": "#ff0000", "svg.fonttype": "path"}):
         assert convergence_chart(made) == charts[0]
@@ -90,7 +90,7 @@ def test_labels_are_text(validated, value):
         *("svg", "title", "g", "defs", "path", "clipPath", "rect", "use", "text")
     }
     shown = [text.text for text in root.iter("text")]
-    assert f"observed {shorten(clean(value), most=MAX_NAME)}" in shown
+    assert f"observed {shorten(clean(value), most=MAX_NAME_LENGTH)}" in shown
 
 
 @pytest.mark.parametrize("name", [HOSTILE[2], *HOSTILE[6:]])

@@ -1,7 +1,6 @@
 """The top of the page says what was fitted, how it ended, and the key figures."""
 
 import dataclasses
-import re
 
 import pytest
 
@@ -9,11 +8,7 @@ from intensor._verify import Check, Verification
 from intensor.plots.text import number
 from intensor.report.overview import headline, key_figures, status_notice
 from intensor.report.summary import compare, summarise
-from report.cases import make_fit
-
-
-def plain(text):
-    return " ".join(re.sub("<[^>]*>", " ", text).replace("\xa0", " ").split())
+from report.cases import make_fit, plain
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,9 @@ import pytest
 from intensor._verify import Check, Verification
 from intensor.data.labels import Labels, number_labels
 from intensor.errors import CoordinateError, ValuesError
-from intensor.fitting.fit import fit
-from intensor.fitting.options import check_options
 from intensor.plots.text import count, number
 from intensor.report import render
-from report.cases import HOSTILE, hostile_labels, make_fit
+from report.cases import HOSTILE, hostile_labels, make_fit, small_fit
 
 VOID = {"meta", "link"}
 ELEMENTS = """
@@ -29,7 +27,7 @@ ATTRIBUTES = """
 
 
 class Page(html.parser.HTMLParser):
-    """Reads a page, and complains about anything that is not nested as it should be."""
+    """Reads a page, and raises if something is not allowed or not nested properly."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
@@ -77,12 +75,6 @@ def page_of(made, coords, values, **more):
     return Page(text), text
 
 
-def small(values, **options):
-    """Return a fit of a 3 x 4 tensor with the given values, or of its first cell alone."""
-    coords = np.argwhere(np.ones((3, 4)))[: len(values)]
-    return fit(coords, values, check_options(**options)), coords, values
-
-
 VARIANTS = {
     "validated": lambda: make_fit(radius="auto", transform="auto", n_solutions=2, validation=2),
     "all there is": lambda: make_fit(
@@ -90,10 +82,10 @@ VARIANTS = {
     ),
     "one mode": lambda: make_fit(shape=(7,), n=20),
     "numbered": lambda: make_fit(labels=number_labels((3, 9, 4))),
-    "one observation": lambda: small(np.full(1, 5.0), radius=5.0),
-    "no box": lambda: small(np.full(12, 5.0), radius=5.0, max_iterations=0),
-    "tiny values": lambda: small(np.full(12, 4e-60), radius=5e-60),
-    "huge values": lambda: small(np.arange(12) * 1e59, radius=2e60),
+    "one observation": lambda: small_fit(np.full(1, 5.0), radius=5.0),
+    "no box": lambda: small_fit(np.full(12, 5.0), radius=5.0, max_iterations=0),
+    "tiny values": lambda: small_fit(np.full(12, 4e-60), radius=5e-60),
+    "huge values": lambda: small_fit(np.arange(12) * 1e59, radius=2e60),
 }
 MORE_VARIANTS = {
     "plain": make_fit,
@@ -101,9 +93,9 @@ MORE_VARIANTS = {
     "square root": lambda: make_fit(transform="sqrt", radius=20.0),
     "kriged": lambda: make_fit(remainder="kriging"),
     "six modes": lambda: make_fit(shape=(2, 3, 2, 3, 2, 2)),
-    "one zero": lambda: small(np.zeros(1), radius=5.0),
-    "zeros": lambda: small(np.zeros(12), radius=5.0),
-    "one box": lambda: small(np.full(12, 5.0), radius=5.0),
+    "one zero": lambda: small_fit(np.zeros(1), radius=5.0),
+    "zeros": lambda: small_fit(np.zeros(12), radius=5.0),
+    "one box": lambda: small_fit(np.full(12, 5.0), radius=5.0),
 }
 
 
@@ -170,11 +162,11 @@ def test_hostile_labels_are_inert():
 
 @pytest.fixture(scope="module")
 def plain_page():
-    """The text of a page without anything special."""
+    """The text of an ordinary page."""
     return render(*make_fit())
 
 
-def test_parser_would_notice_what_is_not_escaped(plain_page):
+def test_the_parser_notices_what_is_not_escaped(plain_page):
     text = plain_page
     with pytest.raises(AssertionError, match="does not belong"):
         Page(text.replace("a1", HOSTILE[0]))
@@ -195,7 +187,7 @@ def test_nothing_can_be_fetched(plain_page):
     assert "@media print" in text
 
 
-def test_same_fit_same_page(plain_page):
+def test_the_same_fit_gives_the_same_page(plain_page):
     assert render(*make_fit()) == plain_page
 
 
@@ -207,7 +199,7 @@ def test_held_out_figures_and_title_are_shown():
     assert (1, "A & B") in page.headings
 
 
-def test_data_of_another_form_are_refused():
+def test_data_of_another_shape_is_refused():
     made, coords, values = make_fit()
     with pytest.raises(CoordinateError, match="column"):
         render(made, coords[:, :2], values)

@@ -1,7 +1,6 @@
 """The sections say what was proven, chosen, fitted and set."""
 
 import dataclasses
-import re
 
 import numpy as np
 import pytest
@@ -17,11 +16,7 @@ from intensor.report.sections import (
     settings_section,
 )
 from intensor.report.summary import compare, summarise
-from report.cases import make_fit, without_trace
-
-
-def plain(text):
-    return " ".join(re.sub("<[^>]*>", " ", text).replace("\xa0", " ").split())
+from report.cases import make_fit, plain, without_trace
 
 
 @pytest.fixture(scope="module")
@@ -102,12 +97,8 @@ def test_the_model_and_the_settings_are_listed(case):
     made, *_ = case
     assert "12 heaviest of" in boxes_section(made)
     text = plain(settings_section(made, summarise(made)))
-    for line in (
-        "transform none",
-        "remainder none",
-        "solver version fast",
-        "shape 3 \N{MULTIPLICATION SIGN} 9",
-    ):
+    shape = "shape 3 \N{MULTIPLICATION SIGN} 9"
+    for line in ("transform none", "remainder none", "solver version fast", shape):
         assert line in text
     kriged, *_ = make_fit(remainder="kriging")
     assert "remainder kriging" in plain(settings_section(kriged, summarise(kriged)))

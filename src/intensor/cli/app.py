@@ -1,4 +1,4 @@
-"""The command line: all commands under one name, and usage errors."""
+"""All commands under one name, and errors of usage."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _refuse(problem: Exception) -> int:
-    """Say in one sentence what is wrong with the command line."""
+    """Say in one line what is wrong with the command line, and return the exit code."""
     message = problem.format_message().strip()  # type: ignore[attr-defined]
     if not message:  # some versions of typer have none if there is no command
         message = "expected a command"

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import time
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from intensor.cli.console import INTERRUPTED, OK, check_stdout, say, write, write_json
+from intensor.cli.console import INTERRUPTED, OK, say, write, write_json
+from intensor.cli.fit import read_data, sigterm_as_ctrl_c, warn_if_empty, was_interrupted
+from intensor.cli.info import describe
 from intensor.cli.io import (
     STDOUT,
-    TABLE_SUFFIXES,
-    TENSOR_KINDS,
+    check_can_hold,
     check_checkpoint,
-    check_output,
-    table_kind,
+    check_table_output,
+    is_tensor,
+    write_cells,
 )
 from intensor.cli.options import Columns, Common, FitOptions
+from intensor.cli.progress import shown_progress
 from intensor.errors import FileFormatError, SettingError
 from intensor.options import declared
+from intensor.options.option import CommandLine, Option
 
 if TYPE_CHECKING:
     from intensor.data.table import Table
@@ -30,14 +33,14 @@ __all__ = ["complete"]
 
 MARK = "source"
 """Name of the column that --mark adds."""
-
-
-class Cells(StrEnum):
-    """Which cells the output has."""
-
-    auto = "auto"
-    missing = "missing"
-    all = "all"
+CELLS = Option(
+    name="cells",
+    default="auto",
+    choices=("auto", *declared.CELLS.choices),
+    summary="missing: the rows of DATA, empty values filled; all: every combination of labels; "
+    "auto: missing if there are such rows, else all.",
+    command=CommandLine(),
+)
 
 
 def complete(
@@ -49,13 +52,7 @@ def complete(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="File to write; - for CSV on stdout.")
     ],
-    cells: Annotated[
-        Cells,
-        typer.Option(
-            help="missing: the rows of DATA, empty values filled; all: every combination of "
-            "labels; auto: missing if there are such rows, else all."
-        ),
-    ] = Cells.auto,
+    cells: Annotated[str, CELLS] = CELLS.default,
     mark: Annotated[
         bool, typer.Option("--mark", help="Add a column that says observed or predicted.")
     ] = False,
@@ -67,30 +64,23 @@ def complete(
 ) -> int:
     """Fit a model to a file and fill in what is missing.
 
-    Observed cells keep their values, in "all" the mean of them. Ctrl-C ends the fit and fills
-    with the best model so far.
+    Observed cells keep their values; with "all", repeated cells get their mean. Ctrl-C ends the
+    fit and fills with the best model so far.
     """
     start = time.perf_counter()
-    _check_output(output, data, mark=mark, json=common.json)
-
+    check_table_output(output, inputs=[data], json=common.json)
+    if mark and is_tensor(output):
+        raise FileFormatError(f"{output}: cannot hold marks; write .csv, .tsv or .parquet")
     from intensor.fitting.options import check_options  # noqa: PLC0415
 
     check_checkpoint(check_options(**options).checkpoint, others=[data, output])
-
     from intensor._complete import complete as complete_table  # noqa: PLC0415
-    from intensor.cli.fit import (  # noqa: PLC0415
-        ended_early,
-        read_data,
-        warn_if_empty,
-        watched,
-    )
-    from intensor.cli.tables import check_writable  # noqa: PLC0415
 
     table = read_data(data, columns, modes)
-    check_writable(output, table.labels)
+    check_can_hold(output, table.labels)
     if mark and MARK in (*table.labels.modes, table.labels.value, columns.weight):
         raise SettingError(f"--mark adds a column {MARK!r}, but {data} has one already")
-    with watched(quiet=common.quiet) as callback:
+    with shown_progress(quiet=common.quiet) as callback, sigterm_as_ctrl_c():
         filled, fitted = complete_table(
             table,
             cells=_choose_cells(table, cells, data),
@@ -101,29 +91,15 @@ def complete(
     warn_if_empty(fitted)
     _write(output, filled, mark=mark)
     _show(fitted, table, filled, output=output, common=common, start=start)
-    if ended_early(fitted):
+    if was_interrupted(fitted):
         say("warning", "interrupted; what was missing was filled by the best model so far")
         return INTERRUPTED
     return OK
 
 
-def _check_output(output: Path, data: Path, *, mark: bool, json: bool) -> None:
-    """Raise if the output cannot be written, before the data is read."""
-    if output == STDOUT:
-        if json:
-            raise SettingError("--json needs a file for the table; give one with -o")
-        check_stdout()
-        return
-    check_output(output, suffixes=TABLE_SUFFIXES, inputs=[data])
-    if mark and table_kind(output) in TENSOR_KINDS:
-        raise FileFormatError(f"{output}: cannot hold marks; write .csv, .tsv or .parquet")
-
-
 def _write(output: Path, filled: Table, *, mark: bool) -> None:
-    """Write a filled table, with a column that tells observed from predicted values if asked."""
+    """Write a filled table; ``mark`` adds a column that says observed or predicted."""
     import numpy as np  # noqa: PLC0415
-
-    from intensor.cli.tables import write_cells  # noqa: PLC0415
 
     named = filled.columns()
     if mark:
@@ -136,8 +112,6 @@ def _show(
     fitted: Fit, table: Table, filled: Table, *, output: Path, common: Common, start: float
 ) -> None:
     """Print the figures of the fit, for people or as JSON."""
-    from intensor.cli.fit import ended_early  # noqa: PLC0415
-    from intensor.cli.info import describe  # noqa: PLC0415
     from intensor.report.summary import errors_of, summarise  # noqa: PLC0415
 
     if not common.json and (output == STDOUT or common.quiet):
@@ -152,7 +126,7 @@ def _show(
                 **summarise(fitted).as_dict(),
                 **errors,
                 "seconds": {"total": seconds},
-                "interrupted": ended_early(fitted),
+                "interrupted": was_interrupted(fitted),
                 "rows": len(filled),
                 "predicted": n_predicted,
                 "output": str(output),
@@ -163,14 +137,12 @@ def _show(
     write(f"\n{n_predicted} of {len(filled)} values predicted; {output} written, {seconds:.1f} s\n")
 
 
-def _choose_cells(table: Table, cells: Cells, path: Path) -> str:
+def _choose_cells(table: Table, cells: str, path: Path) -> str:
     """Return "missing" or "all"; auto is "missing" if some row has no value, else "all"."""
     n_missing = len(table.missing())
-    if cells is Cells.missing and not n_missing:
+    if cells == "missing" and not n_missing:
         raise FileFormatError(
             f"{path}: every row has a value, so there is nothing to fill; use --cells all for "
             "every combination of labels"
         )
-    if cells is Cells.auto:
-        cells = Cells.missing if n_missing else Cells.all
-    return cells.value
+    return cells if cells != "auto" else "missing" if n_missing else "all"

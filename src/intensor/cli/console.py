@@ -1,7 +1,6 @@
-"""The console: standard streams, text and JSON on stdout, messages and exit codes.
+"""The console: results go to stdout; errors, warnings and progress go to stderr.
 
-Results go to stdout; errors, warnings and progress go to stderr. Labels and names from files may
-hold anything, so whatever is shown to people passes through ``printable``.
+Labels and names from files may hold anything, so all text for people passes through ``printable``.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ __all__ = [
     "CHECK_FAILED",
     "INTERNAL",
     "INTERRUPTED",
-    "MAX_NAME",
+    "MAX_NAME_LENGTH",
     "OK",
     "READER_GONE",
     "USAGE",
@@ -48,11 +47,11 @@ INTERNAL = 3
 INTERRUPTED = 130
 READER_GONE = 141
 """Exit code that a shell reports for a program that wrote to a closed pipe."""
-MAX_MESSAGE = 2000
+MAX_MESSAGE_LENGTH = 2000
 """Longest error or warning, in characters, that is shown in full."""
-MAX_NAME = 60
+MAX_NAME_LENGTH = 60
 """Longest name or label, in characters, that is shown in full."""
-CHUNK = 1 << 16
+CHARACTERS_AT_ONCE = 1 << 16
 """Characters that are written to stdout at once."""
 STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 """The standard streams with their modes, in the order of their file descriptors 0, 1 and 2."""
@@ -63,15 +62,14 @@ class ReaderGoneError(Exception):
 
 
 class OutputError(Exception):
-    """Stdout cannot be written to, for a reason that the caller should hear of."""
+    """Stdout cannot be written to, for a reason that the user should be told."""
 
 
 def open_streams() -> None:
     """Replace streams that the caller has closed by the null device.
 
-    Python represents them by None, which cannot be written to. Moreover, the next file to be opened
-    would get the number of a closed stream, and a library that writes to its stderr would write
-    into that file.
+    Python represents them by None, which cannot be written to. The next file to be opened would
+    get the number of a closed stream, and a library that writes to stderr would write into it.
     """
     for number, (name, mode) in enumerate(STREAMS):
         try:
@@ -104,8 +102,8 @@ def write(text: str) -> None:
         When the disk is full, or the like.
     """
     try:
-        for start in range(0, len(text), CHUNK):
-            sys.stdout.write(text[start : start + CHUNK])
+        for start in range(0, len(text), CHARACTERS_AT_ONCE):
+            sys.stdout.write(text[start : start + CHARACTERS_AT_ONCE])
         sys.stdout.flush()
     except UnicodeEncodeError:
         encoding = sys.stdout.encoding or "ascii"
@@ -167,13 +165,8 @@ def _json_value(thing: Any) -> Any:
 def printable(text: str, *, keep: str = "") -> str:
     r"""Return a text in which characters that a terminal would obey are spelt as escapes.
 
-    Such characters are escape sequences, those that change the direction of the text beside
-    them, and halves of surrogate pairs.
-
-    Parameters
-    ----------
-    keep
-        Characters that are kept even so.
+    Such characters begin escape sequences, change the direction of the text beside them, or are
+    halves of surrogate pairs. Those in ``keep`` stay.
 
     Examples
     --------
@@ -190,7 +183,7 @@ def printable(text: str, *, keep: str = "") -> str:
     )
 
 
-def shortened(text: str, *, most: int = MAX_NAME) -> str:
+def shortened(text: str, *, most: int = MAX_NAME_LENGTH) -> str:
     """Return the first ``most`` characters of a text, in printable form."""
     return printable(text if len(text) <= most else f"{text[: most - 3]}...")
 
@@ -209,7 +202,7 @@ def rows(pairs: Iterable[tuple[str, str]]) -> str:
 
 def say(kind: str, message: str) -> None:
     """Write one line to stderr: "error: ..." or "warning: ..."."""
-    line = shortened(" ".join(message.split()), most=MAX_MESSAGE)
+    line = shortened(" ".join(message.split()), most=MAX_MESSAGE_LENGTH)
     # When stderr is closed, there is nobody left to tell.
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(f"{kind}: {line}\n")
@@ -217,12 +210,9 @@ def say(kind: str, message: str) -> None:
 
 
 def guard(work: Callable[[], int], *, debug: bool) -> int:
-    """Run a command and return its exit code; an exception becomes a message and a code.
+    """Run a command and return its exit code; with ``debug``, show tracebacks too.
 
-    Parameters
-    ----------
-    debug
-        Whether to show tracebacks too.
+    Exceptions become a message and an exit code.
     """
     with _shown_warnings(debug):
         try:
@@ -265,12 +255,7 @@ def _shown_warnings(debug: bool) -> Iterator[None]:
     """Show warnings of intensor as lines on stderr, and those of others only with ``debug``."""
 
     def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: Any = None,
-        line: str | None = None,
+        message: object, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any
     ) -> None:
         if issubclass(category, IntensorWarning):
             say("warning", str(message))

@@ -1,8 +1,4 @@
-"""``intensor demo``: a small real table, completed, checked on hidden cells and reported.
-
-A tenth of the cells is hidden and predicted in three ways: by a fit of the other cells, and by two
-means.
-"""
+"""``intensor demo``: hides a tenth of a real table and predicts it, by a fit and by two means."""
 
 from __future__ import annotations
 
@@ -27,6 +23,8 @@ from intensor.cli.console import (
     write,
     write_json,
 )
+from intensor.cli.fit import fit_table, was_interrupted
+from intensor.cli.info import describe
 from intensor.cli.io import PAGE_SUFFIXES, check_output, write_page
 from intensor.cli.options import Common
 from intensor.errors import FileFormatError
@@ -41,7 +39,7 @@ __all__ = ["demo"]
 
 PAGE = Path("report.html")
 MARKS = ('name="generator" content="intensor', "Made by intensor")
-"""Texts by which a page of intensor is told from a page of somebody else."""
+"""Texts that only pages of intensor have."""
 HIDDEN_SHARE = 0.1
 SPLIT_SEED = 2013
 N_EXAMPLES = 6
@@ -72,8 +70,6 @@ def demo(
         # The page is written even if nobody reads this; a failing stdout is reported at the end.
         with contextlib.suppress(ReaderGoneError, OutputError):
             write("The first time, compiling takes 10 to 20 seconds; after that it is quick.\n\n")
-
-    from intensor.cli.fit import ended_early  # noqa: PLC0415
     from intensor.report import render  # noqa: PLC0415
 
     experiment = _run_experiment(quiet=common.quiet)
@@ -98,7 +94,7 @@ def demo(
     elif talk:
         write(_describe_experiment(experiment, found))
         write(f"\n{output} written, {seconds:.1f} s\n")
-    if ended_early(experiment.fit):
+    if was_interrupted(experiment.fit):
         say("warning", f"interrupted; {output} shows the best model so far")
         return INTERRUPTED
     return OK if found.ok else CHECK_FAILED
@@ -110,14 +106,10 @@ class _Experiment:
 
     Attributes
     ----------
-    fit
-        Fit of the training cells.
-    training, hidden
-        The two parts of the observations.
     predicted
         Predictions of the fit for the hidden cells.
     errors
-        Errors on the hidden cells, by way of prediction and name of the error.
+        Errors on the hidden cells, by method and by name of the error.
     """
 
     fit: Fit
@@ -131,7 +123,6 @@ def _run_experiment(*, quiet: bool) -> _Experiment:
     """Hide a tenth of the flights, fit the others and predict the hidden ones."""
     import numpy as np  # noqa: PLC0415
 
-    from intensor.cli.fit import fit_table  # noqa: PLC0415
     from intensor.datasets import flights  # noqa: PLC0415
     from intensor.fitting.options import check_options  # noqa: PLC0415
     from intensor.fitting.samples import Samples, splits  # noqa: PLC0415
@@ -164,13 +155,12 @@ def _route_means(training: Samples, cells: IndexArray) -> FloatArray:
     """Predict the mean of the same origin and destination, or of all where there is none."""
     import numpy as np  # noqa: PLC0415
 
-    n_dest = training.shape[1]
-    routes = training.coords[:, 0] * n_dest + training.coords[:, 1]
-    size = training.shape[0] * n_dest
-    counts = np.bincount(routes, minlength=size)
-    sums = np.bincount(routes, training.values, minlength=size)
-    means: FloatArray = np.where(counts > 0, sums / np.maximum(counts, 1), training.values.mean())
-    predicted: FloatArray = means[cells[:, 0] * n_dest + cells[:, 1]]
+    lengths = training.shape[:2]
+    routes = np.ravel_multi_index(tuple(training.coords.T[:2]), lengths)
+    counts = np.bincount(routes, minlength=math.prod(lengths))
+    sums = np.bincount(routes, training.values, minlength=math.prod(lengths))
+    means = np.where(counts > 0, sums / np.maximum(counts, 1), training.values.mean())
+    predicted: FloatArray = means[np.ravel_multi_index(tuple(cells.T[:2]), lengths)]
     return predicted
 
 
@@ -204,8 +194,6 @@ def _write_json(experiment: _Experiment, found: Verification, output: Path, seco
 
 def _describe_experiment(experiment: _Experiment, found: Verification) -> str:
     """Return the summary of the fit and the errors on the hidden cells as text."""
-    from intensor.cli.info import describe  # noqa: PLC0415
-
     fit, training, hidden = experiment.fit, experiment.training, experiment.hidden
     targets = fit.predictor.residual_targets(training.coords, training.values)
     share = 100.0 * fit.gap / float((targets**2).mean())
@@ -235,9 +223,6 @@ def _examples(experiment: _Experiment) -> list[tuple[str, str]]:
     chosen = np.linspace(0, len(hidden) - 1, N_EXAMPLES).astype(int)
     columns = experiment.fit.labels.decode(hidden.coords[chosen])
     return [
-        (
-            " ".join(map(str, labels)),
-            f"{predicted[row]:10.1f}{hidden.values[row]:8.1f}",
-        )
+        (" ".join(map(str, labels)), f"{predicted[row]:10.1f}{hidden.values[row]:8.1f}")
         for *labels, row in zip(*columns, chosen.tolist(), strict=True)
     ]

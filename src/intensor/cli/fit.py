@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from intensor.cli.console import INTERRUPTED, OK, say, write, write_json
+from intensor.cli.info import describe
 from intensor.cli.io import check_checkpoint, check_output
 from intensor.cli.options import Columns, Common, FitOptions
 from intensor.cli.progress import shown_progress
@@ -24,9 +25,8 @@ if TYPE_CHECKING:
     from intensor.data.table import Table
     from intensor.fitting.options import Options
     from intensor.fitting.record import Fit
-    from intensor.solver.loop import Callback
 
-__all__ = ["ended_early", "fit", "fit_table", "read_data", "warn_if_empty", "watched"]
+__all__ = ["fit", "fit_table", "read_data", "sigterm_as_ctrl_c", "warn_if_empty", "was_interrupted"]
 
 
 def fit(
@@ -46,13 +46,10 @@ def fit(
     """
     start = time.perf_counter()
     check_output(output, suffixes=[".npz"], inputs=[data])
-
     from intensor.fitting.options import check_options  # noqa: PLC0415
 
     checked = check_options(**options)
     check_checkpoint(checked.checkpoint, others=[data, output])
-
-    from intensor.cli.info import describe  # noqa: PLC0415
     from intensor.fitting.model_file import save  # noqa: PLC0415
     from intensor.report.summary import errors_of, summarise  # noqa: PLC0415
 
@@ -61,7 +58,7 @@ def fit(
     fitted = fit_table(table, checked, quiet=common.quiet)
     done = time.perf_counter()
     save(fitted, output)
-    interrupted = ended_early(fitted)
+    interrupted = was_interrupted(fitted)
     errors = errors_of(fitted, *table.observed())
     seconds = {"read": read - start, "fit": done - read, "total": time.perf_counter() - start}
     if common.json:
@@ -103,13 +100,13 @@ def read_data(path: Path, columns: Columns, modes: list[str] | None) -> Table:
     if not modes and find_format(path, columns.format).has_columns:
         rows = ~np.isnan(table.values)
         observed = table.codes if rows.all() else [codes[rows] for codes in table.codes]
-        warn_of_doubts(observed, table.labels, _mode_arguments, stacklevel=2)
+        warn_of_doubts(
+            observed,
+            table.labels,
+            lambda kept: " ".join(f"--mode {shlex.quote(name)}" for name in kept),
+            stacklevel=2,
+        )
     return table
-
-
-def _mode_arguments(kept: list[str]) -> str:
-    """Return the arguments that keep only these modes."""
-    return " ".join(f"--mode {shlex.quote(name)}" for name in kept)
 
 
 def fit_table(table: Table, options: Options, *, quiet: bool) -> Fit:
@@ -117,7 +114,7 @@ def fit_table(table: Table, options: Options, *, quiet: bool) -> Fit:
     from intensor.fitting.fit import fit as fit_observations  # noqa: PLC0415
 
     coords, values, weights = table.observed()
-    with watched(quiet=quiet) as callback:
+    with shown_progress(quiet=quiet) as callback, sigterm_as_ctrl_c():
         found = fit_observations(
             coords,
             values,
@@ -129,13 +126,6 @@ def fit_table(table: Table, options: Options, *, quiet: bool) -> Fit:
         )
     warn_if_empty(found)
     return found
-
-
-@contextlib.contextmanager
-def watched(*, quiet: bool) -> Iterator[Callback | None]:
-    """Show the progress of a fit, and let SIGTERM end it as Ctrl-C does."""
-    with shown_progress(quiet=quiet) as callback, _terminated_politely():
-        yield callback
 
 
 def warn_if_empty(found: Fit) -> None:
@@ -150,7 +140,7 @@ def warn_if_empty(found: Fit) -> None:
         )
 
 
-def ended_early(fit: Fit) -> bool:
+def was_interrupted(fit: Fit) -> bool:
     """Say whether someone interrupted the fit."""
     from intensor.solver.result import Status  # noqa: PLC0415
 
@@ -158,7 +148,7 @@ def ended_early(fit: Fit) -> bool:
 
 
 @contextlib.contextmanager
-def _terminated_politely() -> Iterator[None]:
+def sigterm_as_ctrl_c() -> Iterator[None]:
     """Let SIGTERM end a fit as Ctrl-C does: with its best model."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,4 +1,4 @@
-"""``intensor info``: what a model file holds, and the summary of a fit that all commands print."""
+"""``intensor info``: the content of a model file, and the summary that all commands print."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from intensor.cli.console import (
-    MAX_NAME,
+    MAX_NAME_LENGTH,
     OK,
     check_stdout,
     number,
@@ -56,13 +56,7 @@ def info(
 
 
 def describe(fit: Fit, errors: dict[str, float] | None = None) -> str:
-    """Return the summary of a fit as lines of text.
-
-    Parameters
-    ----------
-    errors
-        RMSE and MAE on the observations, if they are known.
-    """
+    """Return the summary of a fit, and RMSE and MAE on the observations if they are known."""
     from intensor.report.summary import summarise  # noqa: PLC0415
 
     summary = summarise(fit)
@@ -129,11 +123,11 @@ def _label_text(label: Any) -> str:
     """Return a label in printable form; a string is quoted."""
     if not isinstance(label, str):
         return shortened(str(label))
-    return repr(label if len(label) <= MAX_NAME else f"{label[: MAX_NAME - 3]}...")
+    return repr(label if len(label) <= MAX_NAME_LENGTH else f"{label[: MAX_NAME_LENGTH - 3]}...")
 
 
 def _heaviest_boxes(fit: Fit) -> str:
-    """Return the heaviest boxes as labels, mode by mode."""
+    """Return weight and labels, mode by mode, of the heaviest boxes."""
     weights = fit.model.weights.tolist()
     heaviest = sorted(range(len(weights)), key=lambda index: -abs(weights[index]))[:MAX_BOXES]
     text = ""

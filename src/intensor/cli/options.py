@@ -1,7 +1,7 @@
-"""The options of the commands, made from their declarations.
+"""Options of the commands, made from declarations.
 
-A parameter of a command that is annotated with an ``Option``, with a tuple of them, or with a
-dataclass of such fields becomes one or several options on the command line.
+A parameter of a command is annotated with an ``Option``, with a tuple of options, or with a
+dataclass of such fields.
 """
 
 from __future__ import annotations
@@ -91,8 +91,7 @@ def as_command(function: Callable[..., int]) -> Callable[..., int]:
     Parameters
     ----------
     function
-        Takes arguments annotated for typer or with options, ``common`` among them; returns an exit
-        code.
+        Its parameters are annotated for typer or with options; one is ``common``.
     """
     hints = get_type_hints(function, include_extras=True)
     groups: dict[str, list[str]] = {}

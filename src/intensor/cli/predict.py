@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from intensor.cli.console import OK, check_stdout, write, write_json
-from intensor.cli.io import STDOUT, TABLE_SUFFIXES, check_output
+from intensor.cli.console import OK, write, write_json
+from intensor.cli.io import (
+    STDOUT,
+    check_can_hold,
+    check_table_output,
+    read_model_cells,
+    write_cells,
+)
 from intensor.cli.options import FORMAT, ONE_BASED, Common
-from intensor.errors import SettingError
 from intensor.options import declared
+
+if TYPE_CHECKING:
+    from intensor._arrays import FloatArray
+    from intensor.data.table import Table
+    from intensor.fitting.record import Fit
 
 __all__ = ["predict"]
 
@@ -39,41 +49,14 @@ def predict(
     The output has the columns of labels and a column named like the values of the fit.
     """
     start = time.perf_counter()
-    if output == STDOUT and common.json:
-        raise SettingError("--json needs a file for the predictions; give one with -o")
-    if output == STDOUT:
-        check_stdout()
-    else:
-        check_output(output, suffixes=TABLE_SUFFIXES, inputs=[model, cells])
-
-    import numpy as np  # noqa: PLC0415
-
-    from intensor.cli.tables import (  # noqa: PLC0415
-        check_writable,
-        read_model_cells,
-        write_cells,
-    )
-    from intensor.data.lookup import look_up_cells  # noqa: PLC0415
+    check_table_output(output, inputs=[model, cells], json=common.json)
     from intensor.fitting.model_file import load  # noqa: PLC0415
-    from intensor.model.predictor import known_cells  # noqa: PLC0415
 
     fit = load(model)
-    check_writable(output, fit.labels)
+    check_can_hold(output, fit.labels)
     table = read_model_cells(fit, cells, kind=format, one_based=one_based)
     predicted = fit.predict(table, unseen=unseen)
-    found = look_up_cells(table, fit.labels)
-    assert found is not None  # it is a table
-    known = known_cells(found.coords, fit.predictor.counts, fit.shape)
-    n_unseen = int((known < 0).any(axis=1).sum())
-    columns = [table.mode_labels(mode) for mode in range(len(fit.shape))]
-    named = dict(zip(fit.labels.modes, columns, strict=True))
-    write_cells(
-        output,
-        {**named, fit.labels.value: predicted},
-        coords=np.stack(columns, axis=1) if fit.labels.plain else known,
-        values=predicted,
-        shape=fit.shape,
-    )
+    n_unseen = _write(output, fit, table, predicted)
     if common.json:
         write_json(
             {
@@ -88,3 +71,25 @@ def predict(
         unseen_part = f", {n_unseen} of them of labels without observations" if n_unseen else ""
         write(f"{len(predicted)} cells predicted{unseen_part}; {output} written\n")
     return OK
+
+
+def _write(output: Path, fit: Fit, table: Table, predicted: FloatArray) -> int:
+    """Write cells with their predictions; return how many have an index without observations."""
+    import numpy as np  # noqa: PLC0415
+
+    from intensor.data.lookup import look_up_cells  # noqa: PLC0415
+    from intensor.model.predictor import known_cells  # noqa: PLC0415
+
+    found = look_up_cells(table, fit.labels)
+    assert found is not None  # it is a table
+    known = known_cells(found.coords, fit.predictor.counts, fit.shape)
+    columns = [table.mode_labels(mode) for mode in range(len(fit.shape))]
+    named = dict(zip(fit.labels.modes, columns, strict=True))
+    write_cells(
+        output,
+        {**named, fit.labels.value: predicted},
+        coords=np.stack(columns, axis=1) if fit.labels.plain else known,
+        values=predicted,
+        shape=fit.shape,
+    )
+    return int((known < 0).any(axis=1).sum())

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["shown_progress"]
 
-LINE_INTERVAL = 2.0
+MIN_SECONDS_BETWEEN_LINES = 2.0
 """Shortest time between two plain lines, in seconds."""
-REFRESH_RATE = 8
+REFRESHES_PER_SECOND = 8
 """Number of times per second that the live line is drawn again."""
 
 Callback = Callable[["Progress"], None]
@@ -23,7 +23,7 @@ Callback = Callable[["Progress"], None]
 
 @contextlib.contextmanager
 def shown_progress(*, quiet: bool) -> Iterator[Callback | None]:
-    """Yield what to call with the progress of a fit, or None when nothing is to be shown."""
+    """Yield a callback that shows the progress of a fit, or None if nothing is to be shown."""
     if quiet:
         yield None
         return
@@ -34,7 +34,7 @@ def shown_progress(*, quiet: bool) -> Iterator[Callback | None]:
     from rich.live import Live  # noqa: PLC0415
 
     line = _LiveLine()
-    live = Live(line, console=console, refresh_per_second=REFRESH_RATE, transient=True)
+    live = Live(line, console=console, refresh_per_second=REFRESHES_PER_SECOND, transient=True)
     # A terminal that is gone is no reason to stop.
     with contextlib.suppress(OSError, ValueError):
         live.start()
@@ -66,7 +66,7 @@ class _PlainLines:
         now = time.perf_counter()
         if now < self._next:
             return
-        self._next = now + LINE_INTERVAL
+        self._next = now + MIN_SECONDS_BETWEEN_LINES
         figures = "  ".join(f"{name} {text}" for name, text in _figures(progress))
         # A log that can no longer be written to is no reason to stop.
         with contextlib.suppress(OSError, ValueError):
@@ -75,7 +75,7 @@ class _PlainLines:
 
 
 class _LiveLine:
-    """A line that changes; rich asks for it several times a second, from a thread of its own."""
+    """A line that changes; a thread of rich asks for it several times a second."""
 
     def __init__(self) -> None:
         from rich.spinner import Spinner  # noqa: PLC0415

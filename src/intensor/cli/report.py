@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from intensor.cli.console import OK, write, write_json
-from intensor.cli.io import PAGE_SUFFIXES, check_output, write_page
+from intensor.cli.io import PAGE_SUFFIXES, check_output, read_observed, write_page
 from intensor.cli.options import Columns, Common
 
 __all__ = ["report"]
@@ -30,7 +30,6 @@ def report(
     """Write a self-contained page: certificate, convergence, radius, boxes and residuals."""
     check_output(output, suffixes=PAGE_SUFFIXES, inputs=[model, data])
 
-    from intensor.cli.tables import read_observed  # noqa: PLC0415
     from intensor.fitting.model_file import load  # noqa: PLC0415
     from intensor.report import render  # noqa: PLC0415
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from intensor.cli.console import CHECK_FAILED, OK, number, write, write_json
+from intensor.cli.io import read_observed
 from intensor.cli.options import Columns, Common
 
 __all__ = ["verify"]
@@ -32,7 +33,6 @@ def verify(
     to check is called open.
     """
     start = time.perf_counter()
-    from intensor.cli.tables import read_observed  # noqa: PLC0415
     from intensor.fitting.model_file import load  # noqa: PLC0415
 
     fit = load(model)
@@ -57,11 +57,8 @@ def verify(
         )
     elif not common.quiet:
         write(f"{found}\n\n")
-        if not found.ok:
-            verdict = "the certificate FAILS"
-        elif found.complete:
-            verdict = "the certificate holds"
-        else:
+        verdict = "the certificate holds" if found.ok else "the certificate FAILS"
+        if found.ok and not found.complete:
             verdict = "nothing fails, but not everything could be checked"
         write(
             f"{verdict}: objective {number(found.objective)}, bound {number(found.bound)}, "

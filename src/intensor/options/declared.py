@@ -1,7 +1,6 @@
 """Every option of ``solve``, ``complete``, ``TensorCompleter`` and the commands, declared once.
 
-The four take defaults, checks and documentation from here. Options whose values name parts of a
-later stage (``version``, ``exact``, ``device``, ``transform``) are looked up and checked there.
+Options that name parts of a later stage (such as ``version``) are looked up and checked there.
 """
 
 from __future__ import annotations
@@ -9,24 +8,14 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from intensor.options import ranges
 from intensor.options.option import REQUIRED, CommandLine, NumberOrText, Option
-from intensor.options.ranges import (
-    check_at_least,
-    check_callable,
-    check_flag,
-    check_memory,
-    check_positive,
-    check_radius,
-    check_radius_or_auto,
-    check_rtol_or_auto,
-    check_validation,
-)
 from intensor.options.unseen import Unseen, as_unseen
 
 __all__ = ["COMPLETE_OPTIONS", "ESTIMATOR_OPTIONS", "FIT_OPTIONS", "SOLVE_OPTIONS"]
 
 SOLVER = "Solver"
-"""Heading, in the help of the commands, of the options of every solve."""
+"""Heading of the options of every solve in the help of the commands."""
 
 # How to solve.
 
@@ -39,7 +28,7 @@ SOLVE_RADIUS = Option(
     default=REQUIRED,
     summary="Bound on the sum of the boxes' weights, which no prediction exceeds.",
     details="It has the units of the values.",
-    rule=lambda _, radius: check_radius(radius),
+    rule=lambda _, radius: ranges.check_radius(radius),
 )
 VERSION = Option(
     name="version",
@@ -55,40 +44,40 @@ TOL = Option(
     summary="Absolute gap to reach.",
     details="A solve stops when the proven gap is at most "
     "``max(tol, rtol * mean(values**2))``, in the fitted scale.",
-    rule=partial(check_at_least, low=0.0),
+    rule=partial(ranges.check_at_least, low=0.0),
     command=CommandLine(type=float, panel=SOLVER),
 )
 SOLVE_RTOL = Option(
     name="rtol",
     default=1e-6,
     summary="Gap to reach, relative to the mean square of the values (see ``tol``).",
-    rule=partial(check_at_least, low=0.0),
+    rule=partial(ranges.check_at_least, low=0.0),
 )
 TIME_LIMIT = Option(
     name="time_limit",
     summary="Stop after this many seconds, with the best model so far.",
     details="The time in which kernels are compiled, once per machine, or loaded, once per "
     "process, does not count.",
-    rule=check_positive,
+    rule=ranges.check_positive,
     command=CommandLine(type=float, metavar="SECONDS", panel=SOLVER),
 )
 MAX_ITERATIONS = Option(
     name="max_iterations",
     summary="Stop every solve after this many iterations.",
-    rule=partial(check_at_least, low=0, integer=True),
+    rule=partial(ranges.check_at_least, low=0, integer=True),
     command=CommandLine(type=int, panel=SOLVER),
 )
 SEED = Option(
     name="seed",
     default=0,
     summary="Seed of all random choices; the same seed gives the same result.",
-    rule=partial(check_at_least, low=0, integer=True),
+    rule=partial(ranges.check_at_least, low=0, integer=True),
     command=CommandLine(type=int, panel=SOLVER),
 )
 THREADS = Option(
     name="threads",
     summary="Largest number of threads, by default one per core; the result does not depend on it.",
-    rule=partial(check_at_least, low=1, integer=True),
+    rule=partial(ranges.check_at_least, low=1, integer=True),
     command=CommandLine(type=int, shown_default="one per core", panel=SOLVER),
 )
 EXACT = Option(
@@ -121,7 +110,7 @@ MEMORY_LIMIT = Option(
     details="Data in memory is refused if it needs more; by default, more than is available. "
     "When ``solve`` reads files, it cuts the cells into shards that fit; by default, into a "
     "quarter of the machine's memory.",
-    rule=check_memory,
+    rule=ranges.check_memory,
     command=CommandLine(
         type=NumberOrText, metavar="BYTES", shown_default="what is available", panel=SOLVER
     ),
@@ -138,21 +127,21 @@ ALLOW_NEGATIVE = Option(
     name="allow_negative",
     default=False,
     summary="Whether to fit negative values too (the model stays nonnegative).",
-    rule=check_flag,
+    rule=ranges.check_flag,
 )
 SIGNED = Option(
     name="signed",
     default=False,
     summary='Whether boxes may have negative weights; only for the version "fast".',
     details="The radius then bounds the sum of the weights' sizes, and values may be negative.",
-    rule=check_flag,
+    rule=ranges.check_flag,
 )
 CALLBACK = Option(
     name="callback",
     summary="Function that is called with a ``Progress`` after every iteration.",
     details="Its ``stage`` says what is being solved. If the function returns False, the run stops "
     "with the best model so far.",
-    rule=check_callable,
+    rule=ranges.check_callable,
 )
 CHECKPOINT = Option(
     name="checkpoint",
@@ -174,7 +163,7 @@ RESUME = Option(
     summary="Whether to resume from the checkpoint, if the file exists.",
     details="Data and options must be the same as before, except limits, threads, device, client "
     "and callback. The time spent before counts.",
-    rule=check_flag,
+    rule=ranges.check_flag,
     command=CommandLine(type=bool, spellings=("--resume",), panel=SOLVER),
 )
 
@@ -185,7 +174,7 @@ RADIUS = Option(
     default="auto",
     summary=SOLVE_RADIUS.summary,
     details='It is in the fitted scale. "auto" chooses it by validation.',
-    rule=check_radius_or_auto,
+    rule=ranges.check_radius_or_auto,
     command=CommandLine(type=NumberOrText, metavar="auto|NUMBER"),
 )
 TRANSFORM = Option(
@@ -220,7 +209,7 @@ N_SOLUTIONS = Option(
     name="n_solutions",
     default=1,
     summary="Number of models, from different seeds, to average.",
-    rule=partial(check_at_least, low=1, integer=True),
+    rule=partial(ranges.check_at_least, low=1, integer=True),
     command=CommandLine(type=int),
 )
 VALIDATION = Option(
@@ -228,7 +217,7 @@ VALIDATION = Option(
     default=0.1,
     summary="Share of the cells to hold out (0.1), or number of folds (5).",
     details='"auto" holds out a tenth, up to four times if that is few cells.',
-    rule=check_validation,
+    rule=ranges.check_validation,
     command=CommandLine(type=NumberOrText, metavar="SHARE|FOLDS|auto"),
 )
 SCORING = Option(
@@ -244,7 +233,7 @@ N_RADII = Option(
     name="n_radii",
     default=20,
     summary="Largest number of radii to try.",
-    rule=partial(check_at_least, low=1, integer=True),
+    rule=partial(ranges.check_at_least, low=1, integer=True),
     command=CommandLine(type=int),
 )
 RTOL = Option(
@@ -253,7 +242,7 @@ RTOL = Option(
     summary="Gap to reach, relative to the mean square of the values; auto chooses it on held-out "
     "cells.",
     details='If too few cells were held out, "auto" is 1e-4.',
-    rule=check_rtol_or_auto,
+    rule=ranges.check_rtol_or_auto,
     command=CommandLine(type=NumberOrText, metavar="auto|NUMBER", panel=SOLVER),
 )
 RANDOM_STATE = Option(
@@ -316,13 +305,11 @@ SOLVE_OPTIONS = (
     *(SHAPE, SOLVE_RADIUS, VERSION, TOL, SOLVE_RTOL, *_LIMITS),
     *(CLIENT, ALLOW_NEGATIVE, SIGNED, CALLBACK, *_CHECKPOINTS),
 )
-"""Options of ``solve``."""
 FIT_OPTIONS = (*_CHOICES, VERSION, TOL, RTOL, *_LIMITS, *_CHECKPOINTS)
 """How to fit: the options that ``check_options`` takes."""
 COMPLETE_OPTIONS = (VALUE, MODES, WEIGHT, CELLS, UNSEEN, *FIT_OPTIONS, CLIENT, CALLBACK)
-"""Options of ``complete``."""
 ESTIMATOR_OPTIONS = (
     *(RANDOM_STATE if option is SEED else option for option in FIT_OPTIONS),
     *(UNSEEN, SHAPE, CLIENT, CALLBACK),
 )
-"""Options of ``TensorCompleter``, where the seed has the name that scikit-learn gives it."""
+"""Options of ``TensorCompleter``; its seed is called ``random_state``, as in scikit-learn."""

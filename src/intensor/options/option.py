@@ -1,4 +1,4 @@
-"""What an option is: its name, default, check, documentation and spelling on the command line."""
+"""An option: its name, default, check, documentation and spelling on the command line."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ REQUIRED: Final = "required"
 """Default of an option that has to be given."""
 PLACEHOLDER = "{options}"
 """Line of a docstring that ``documented`` replaces."""
-UNBROKEN = "\0"
-"""Stands for a space at which a line must not be broken."""
-LINE_LENGTH = 96
+HARD_SPACE = "\0"
+"""Character that stands for a space at which a line must not be broken."""
+MAX_LINE_LENGTH = 96
 """Longest line of a generated docstring, in characters."""
 
 NumberOrText = int | float | str
@@ -35,11 +35,9 @@ class CommandLine:
     type
         Type that is read; options with choices need none.
     spellings
-        Names such as "--quiet" and "-q"; by default the option's own name.
-    metavar
-        How the help calls the argument.
-    shown_default
-        How the help describes the default, where the value itself says too little.
+        Names such as "--quiet" and "-q"; by default the name of the option.
+    metavar, shown_default
+        What the help shows for the argument and for the default, if not their plain values.
     panel
         Heading of the help under which the option is listed.
     """
@@ -53,7 +51,7 @@ class CommandLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One option of the library, as every function and command that has it declares it.
+    """An option, declared once for all functions and commands that have it.
 
     Attributes
     ----------
@@ -68,8 +66,7 @@ class Option:
     choices
         The texts that are allowed; empty if they are not limited to a list.
     extensible
-        Whether values other than the choices are possible. The module that knows them then checks
-        the value.
+        Whether other values than the choices are possible, which a later stage checks.
     rule
         Function of name and value that returns the value to use inside, or raises.
     command
@@ -86,7 +83,7 @@ class Option:
     command: CommandLine | None = None
 
     def check(self, value: Any) -> Any:
-        """Return the value as it is used inside, or raise what is wrong with it."""
+        """Return the value in the form that is used inside, or raise what is wrong with it."""
         if value is None and self.default is None:
             return None
         if self.rule is not None:
@@ -110,13 +107,10 @@ def documented(options: Iterable[Option]) -> Callable[[Documented], Documented]:
     """Return a decorator that describes options in a docstring, on its line ``{options}``."""
 
     def describe(target: Documented) -> Documented:
-        lines = (target.__doc__ or "").splitlines()
-        for number, line in enumerate(lines):
-            if line.strip() == PLACEHOLDER:
-                indent = line[: -len(PLACEHOLDER)]
-                lines[number] = "\n".join(_entry(option, indent) for option in options)
-        if lines:  # there are none when Python runs with -OO
-            target.__doc__ = "\n".join(lines)
+        text = target.__doc__ or ""  # there is none when Python runs with -OO
+        if found := re.search(rf"^( *){PLACEHOLDER}$", text, flags=re.MULTILINE):
+            entries = "\n".join(_entry(option, found[1]) for option in options)
+            target.__doc__ = text.replace(found[0], entries)
         return target
 
     return describe
@@ -125,13 +119,13 @@ def documented(options: Iterable[Option]) -> Callable[[Documented], Documented]:
 def _entry(option: Option, indent: str) -> str:
     """Return the name and the text of an option as numpydoc has them."""
     inner = indent + "    "
-    text = re.sub(r"``[^`]+``", lambda code: code[0].replace(" ", UNBROKEN), option.text)
+    text = re.sub(r"``[^`]+``", lambda code: code[0].replace(" ", HARD_SPACE), option.text)
     text = textwrap.fill(
         text,
-        LINE_LENGTH,
+        MAX_LINE_LENGTH,
         initial_indent=inner,
         subsequent_indent=inner,
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return f"{indent}{option.name}\n{text.replace(UNBROKEN, ' ')}"
+    return f"{indent}{option.name}\n{text.replace(HARD_SPACE, ' ')}"

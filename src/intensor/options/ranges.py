@@ -1,7 +1,4 @@
-"""Checks of single settings: numbers in range, functions and amounts of memory.
-
-The rules of the declared options take the name of the option and its value.
-"""
+"""Checks of single values; rules of declared options take the name of the option and its value."""
 
 from __future__ import annotations
 
@@ -32,11 +29,11 @@ __all__ = [
 AUTO = "auto"
 """Text that leaves a choice to the library."""
 LARGEST_MAGNITUDE = 1e70
-"""Largest size of a value and of the radius; its inverse is the smallest radius. Squares of them
-and of their quotient then stay far from the ends of float64."""
-DEFAULT_SHARE = 0.1
+"""Largest size of a value and of the radius; its inverse is the smallest radius. Their squares, and
+the squares of their quotients, then stay far from the ends of float64."""
+DEFAULT_HELD_OUT_SHARE = 0.1
 """Share of the cells that validation="auto" holds out."""
-FALLBACK_MEMORY = 4 << 30
+FALLBACK_MEMORY_BYTES = 4 << 30
 """Bytes assumed where the system does not say how much memory it has."""
 
 
@@ -77,7 +74,7 @@ def check_positive(name: str, value: Any) -> float:
 
 
 def check_flag(name: str, value: Any) -> bool:
-    """Return whether something is true, by Python's rules."""
+    """Return the truth of a value, by Python's rules."""
     return bool(value)
 
 
@@ -101,24 +98,20 @@ def check_radius(radius: Any) -> float:
     if not 1.0 / LARGEST_MAGNITUDE <= number <= LARGEST_MAGNITUDE:
         raise RadiusError(
             f"radius is {number}; expected a number from {1.0 / LARGEST_MAGNITUDE:g} to "
-            f"{LARGEST_MAGNITUDE:g} "
-            "(rescale the data)"
+            f"{LARGEST_MAGNITUDE:g} (rescale the data)"
         )
     return number
 
 
 def check_radius_or_auto(name: str, value: Any) -> float | None:
-    """Return a radius, or None if validation shall choose it."""
-    if _is_auto(name, value, "a positive number"):
-        return None
-    return check_radius(value)
+    """Return a radius, or None if validation is to choose it."""
+    return None if _is_auto(name, value, "a positive number") else check_radius(value)
 
 
 def check_rtol_or_auto(name: str, value: Any) -> float | None:
-    """Return a relative tolerance, or None if validation shall choose it."""
-    if _is_auto(name, value, "a number >= 0"):
-        return None
-    return float(check_at_least(name, value, 0.0))
+    """Return a relative tolerance, or None if validation is to choose it."""
+    auto = _is_auto(name, value, "a number >= 0")
+    return None if auto else float(check_at_least(name, value, 0.0))
 
 
 def check_validation(name: str, value: Any) -> HeldOut:
@@ -132,7 +125,7 @@ def check_validation(name: str, value: Any) -> HeldOut:
     HeldOut(folds=None, share=0.1)
     """
     if isinstance(value, str) and value == AUTO:
-        return HeldOut(None, DEFAULT_SHARE)
+        return HeldOut(None, DEFAULT_HELD_OUT_SHARE)
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         folds = int(value)
         if folds < 2:
@@ -171,7 +164,7 @@ def default_memory_limit() -> int:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
     except (AttributeError, ValueError):  # not on every system
-        return FALLBACK_MEMORY
+        return FALLBACK_MEMORY_BYTES
 
 
 def _is_auto(name: str, value: Any, expected: str) -> bool:

@@ -1,4 +1,4 @@
-"""Accuracy: predictions compared with observations."""
+"""Predictions compared with observations."""
 
 from __future__ import annotations
 
@@ -9,14 +9,7 @@ import numpy as np
 from intensor._arrays import FloatArray
 from intensor.data.lookup import observed_cells
 from intensor.fitting.record import Fit
-from intensor.plots.drawing import (
-    BLUE,
-    ORANGE,
-    new_figure,
-    plain_label,
-    value_range,
-    wants_log,
-)
+from intensor.plots.drawing import BLUE, ORANGE, new_figure, plain_label, value_range, wants_log
 from intensor.plots.text import number
 
 if TYPE_CHECKING:
@@ -34,11 +27,7 @@ N_BARS = 41
 
 
 def residuals(
-    fit: Fit,
-    coords: Any,
-    values: Any = None,
-    *,
-    figure: Figure | SubFigure | None = None,
+    fit: Fit, coords: Any, values: Any = None, *, figure: Figure | SubFigure | None = None
 ) -> Figure | SubFigure:
     """Draw predicted against observed values, and how often errors of each size occur.
 

@@ -1,4 +1,4 @@
-"""Before and after: a slice of the tensor as observed and as completed."""
+"""A slice of the tensor as observed, beside the same slice completed."""
 
 from __future__ import annotations
 

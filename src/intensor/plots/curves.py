@@ -1,4 +1,4 @@
-"""Curves: how a solve converged, and how a radius was chosen."""
+"""How a solve converged, and how a radius was chosen."""
 
 from __future__ import annotations
 
@@ -131,8 +131,7 @@ def convergence(fit_or_result: Fit | Result, *, ax: Axes | None = None) -> Axes:
 def radius_path(fit: Fit, *, ax: Axes | None = None) -> Axes:
     """Draw the error on held-out cells against the radius, for every scale that was tried.
 
-    The dashed light line is the training objective of the scale that was taken, on an axis of
-    its own.
+    The dashed light line is the training objective of the chosen scale; it has a second axis.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The model as a chart: which indices the heaviest boxes cover."""
+"""Which indices the heaviest boxes cover."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def boxes(
 ) -> Figure | SubFigure:
     """Draw which indices the heaviest boxes cover, one panel per mode.
 
-    Columns are boxes, rows are indices of the mode; the colour is the weight. A mode that is
-    longer than the picture has rows lets neighbours share one; the fewer of them a box covers, the
-    paler the row.
+    Columns are boxes, rows are indices of the mode, and the colour is the weight. In a mode that
+    is longer than the picture, neighbouring indices share a row; the fewer of them a box covers,
+    the paler the row.
 
     Parameters
     ----------

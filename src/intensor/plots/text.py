@@ -13,27 +13,26 @@ from decimal import Decimal
 import numpy as np
 
 __all__ = [
-    "MAX_LABEL",
+    "MAX_LABEL_LENGTH",
     "SPACE",
     "TIMES",
     "clean",
     "count",
     "number",
     "percent",
-    "power_of_ten",
     "seconds",
     "shorten",
     "signed",
 ]
 
-MAX_LABEL = 60
+MAX_LABEL_LENGTH = 60
 """Longest label, in characters, that is shown in full."""
-MAX_CLEANED = 2000
+MAX_CLEANED_LENGTH = 2000
 """Number of characters of a text that are cleaned; no picture or page shows more."""
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 """Invisible characters that are kept, because some scripts and emoji are spelt with them."""
-UNSAFE = frozenset({"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"})
+UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"})
 """Unicode categories that can hide or reorder text, or that XML does not allow."""
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 SPACE = "\N{NO-BREAK SPACE}"
@@ -50,29 +49,27 @@ def clean(label: object) -> str:
     ('a�b', '3', '2013-01-01')
     """
     if isinstance(label, np.datetime64):
-        text = str(np.datetime_as_string(label, unit="auto"))
-    else:
-        text = str(label)
+        label = np.datetime_as_string(label, unit="auto")
     # Only the beginning is ever shown, and a label may have millions of characters.
-    text = "".join(map(_safe, text.lstrip(" \t\r\n")[:MAX_CLEANED])).strip()
+    text = "".join(map(_safe, str(label).lstrip(" \t\r\n")[:MAX_CLEANED_LENGTH])).strip()
     return text or "(empty)"
 
 
 def _safe(character: str) -> str:
     if character in "\t\n\r":
         return " "
-    if character in JOINERS or unicodedata.category(character) not in UNSAFE:
+    if character in JOINERS or unicodedata.category(character) not in UNSAFE_CATEGORIES:
         return character
     return REPLACEMENT
 
 
-def shorten(text: str, *, most: int = MAX_LABEL) -> str:
+def shorten(text: str, *, most: int = MAX_LABEL_LENGTH) -> str:
     """Return a text of at most ``most`` characters, with an ellipsis where it was cut."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def number(value: float, *, digits: int = 4) -> str:
-    """Return a number with at most ``digits`` significant digits after rounding.
+    """Return a number, rounded to at most ``digits`` significant digits.
 
     Examples
     --------
@@ -93,26 +90,21 @@ def number(value: float, *, digits: int = 4) -> str:
     mantissa, power = f"{size:.{digits - 1}e}".split("e")
     exponent = int(power)
     if -4 <= exponent < 7:
-        text = f"{size:,.{max(0, digits - 1 - exponent)}f}"
-        return sign + (text.rstrip("0").rstrip(".") if "." in text else text)
-    if "." in mantissa:
-        mantissa = mantissa.rstrip("0").rstrip(".")
-    return f"{sign}{mantissa}{TIMES}{power_of_ten(exponent)}"
+        return sign + _without_zeros(f"{size:,.{max(0, digits - 1 - exponent)}f}")
+    return f"{sign}{_without_zeros(mantissa)}{TIMES}{_power_of_ten(exponent)}"
 
 
 def signed(value: float, *, digits: int = 4) -> str:
-    """Return a number with its sign, also when it is above 0."""
+    """Return a number with its sign, plus or minus."""
     return ("+" if value > 0.0 else "") + number(value, digits=digits)
 
 
-def power_of_ten(exponent: int) -> str:
-    """Return 10 to a power, with the exponent in superscript.
+def _without_zeros(text: str) -> str:
+    """Return a decimal number without zeros at its end."""
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
-    Examples
-    --------
-    >>> power_of_ten(-3)
-    '10⁻³'
-    """
+
+def _power_of_ten(exponent: int) -> str:
     return "10" + str(exponent).translate(SUPERSCRIPTS)
 
 
@@ -127,12 +119,11 @@ def count(value: int) -> str:
     if value < 10**15:
         return f"{value:,}"
     mantissa, power = f"{Decimal(value):.2e}".lower().split("e")
-    mantissa = mantissa.rstrip("0").rstrip(".")
-    return f"{mantissa}{TIMES}{power_of_ten(int(power))}"
+    return f"{_without_zeros(mantissa)}{TIMES}{_power_of_ten(int(power))}"
 
 
 def percent(share: float) -> str:
-    """Return a share of 1 in percent, without rounding to 0 % or 100 % what is not.
+    """Return a share in percent; only exactly 0 and 1 become 0 % and 100 %.
 
     Examples
     --------

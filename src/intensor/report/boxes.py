@@ -18,12 +18,12 @@ __all__ = ["boxes_table", "describe_labels", "effects_table"]
 
 MAX_BOXES = 12
 """Most boxes in the table."""
-MAX_SHOWN = 6
+MAX_LABELS_SHOWN = 6
 """Most labels, or runs of labels, that are shown before the full list is opened."""
 MAX_LIST_CHARACTERS = 80_000
 """Most characters of all full lists together, which bounds the size of the page."""
-MAX_LEFT_OUT = 3
-"""Most labels of a mode that a box may leave out to be described by these."""
+MAX_LABELS_LEFT_OUT = 3
+"""Most labels that a description may leave out, as in "all but ann, bob"."""
 
 
 def describe_labels(
@@ -38,21 +38,22 @@ def describe_labels(
     labels
         The labels of all indices of the mode.
     budget
-        Most characters of the full list; without it, only the first labels are shown.
+        Most characters of the full list; a longer one is left out.
     """
     if indices.size == labels.size:
         return f'<span class="muted">all {count(labels.size)}</span>'
-    if labels.size - indices.size <= MAX_LEFT_OUT and indices.size > MAX_SHOWN:
+    if labels.size - indices.size <= MAX_LABELS_LEFT_OUT and indices.size > MAX_LABELS_SHOWN:
         left_out = np.setdiff1d(np.arange(labels.size), indices)
         names = ", ".join(label_html(labels[index]) for index in left_out.tolist())
         return f'<span class="muted">all but</span> {names}'
     runs = _runs(indices, labels)
-    first = list(islice(runs, MAX_SHOWN + 1))
+    first = list(islice(runs, MAX_LABELS_SHOWN + 1))
     parts = [_run_html(labels, run) for run in first]
-    if len(parts) <= MAX_SHOWN:
+    if len(parts) <= MAX_LABELS_SHOWN:
         return ", ".join(parts)
-    more = indices.size - sum(last - start + 1 for start, last in first[:MAX_SHOWN])
-    summary = f'{", ".join(parts[:MAX_SHOWN])} <span class="muted">and {count(more)} more</span>'
+    more = indices.size - sum(last - start + 1 for start, last in first[:MAX_LABELS_SHOWN])
+    shown = ", ".join(parts[:MAX_LABELS_SHOWN])
+    summary = f'{shown} <span class="muted">and {count(more)} more</span>'
     for run in runs:
         parts.append(_run_html(labels, run))
         budget -= len(parts[-1])
@@ -114,7 +115,7 @@ def effects_table(fit: Fit) -> str:
 def _runs(indices: IndexArray, labels: AnyArray) -> Iterator[tuple[int, int]]:
     """Yield the first and last index of every run of three or more consecutive integer labels.
 
-    Every other index is a run of its own.
+    Every other index is yielded alone, as its own first and last.
     """
     starts = np.arange(indices.size)
     if labels.dtype.kind in "iu":

@@ -33,12 +33,12 @@ MAX_POINTS = 300
 """Most observations that are drawn as points; more are counted in hexagons."""
 N_HEXAGONS = 28
 """Number of hexagons across a chart; it bounds the size of the page."""
-SHADES = (0.2, 0.35, 0.5, 0.66, 0.83, 1.0)
-"""Opacities of the hexagons, from few observations to many."""
-MAX_NAME = 18
+OPACITIES = (0.2, 0.35, 0.5, 0.66, 0.83, 1.0)
+"""Opacities of the hexagons, from those with few observations to those with many."""
+MAX_NAME_LENGTH = 18
 """Longest name of the values, in characters, in the name of an axis."""
-SIZE = (5.0, 3.6)
-"""Width and height of a chart in inches of 72 units; text of 10 units stays legible on a phone."""
+CHART_INCHES = (5.0, 3.6)
+"""Width and height of a chart; text of 10 points stays legible on a phone."""
 INK, WHITE, LINE = "#1b2430", "#ffffff", "#cccccc"
 VARIABLES = {
     BLUE.lower(): "blue",
@@ -64,7 +64,7 @@ SETTINGS: dict[Any, str] = {
     "ytick.color": GREY,
 }
 """Settings of matplotlib for the charts, on top of its defaults."""
-DRAWING = threading.Lock()
+MATPLOTLIB_LOCK = threading.Lock()
 """Held while a chart is drawn, since matplotlib's settings belong to all threads."""
 
 
@@ -72,12 +72,8 @@ def convergence_chart(fit: Fit) -> str:
     """Draw objective, proven bound and the gap between them against time."""
     series = convergence_series(fit.result)
     (first, last), (low, high) = series.objective[[0, -1]], series.bound[[0, -1]]
-
-    def draw(ax: Axes) -> None:
-        convergence(fit, ax=ax).set_title("")
-
     return _embed(
-        draw,
+        lambda ax: convergence(fit, ax=ax).set_title(""),
         "convergence",
         f"Objective falls from {number(first)} to {number(last)}; the proven bound rises from "
         f"{number(low)} to {number(high)}",
@@ -121,15 +117,15 @@ def scatter_chart(comparison: Comparison, *, value: str) -> str:
             ax,
             comparison.values,
             comparison.predicted,
-            value=plain_label(value, most=MAX_NAME),
+            value=plain_label(value, most=MAX_NAME_LENGTH),
             max_points=MAX_POINTS,
             n_hexagons=N_HEXAGONS,
-            colours=ListedColormap([to_rgba(BLUE, shade) for shade in SHADES]),
+            colours=ListedColormap([to_rgba(BLUE, shade) for shade in OPACITIES]),
         )
         if hexagons is not None:
             hexagons.set_linewidth(0.0)
 
-    title = f"Predicted against observed {shorten(clean(value), most=MAX_NAME)}"
+    title = f"Predicted against observed {shorten(clean(value), most=MAX_NAME_LENGTH)}"
     return _embed(draw, "scatter", f"{title}, {comparison.values.size} observations")
 
 
@@ -137,7 +133,7 @@ def error_chart(comparison: Comparison, *, value: str) -> str:
     """Draw how often errors of each size occur."""
     errors = comparison.residuals
     return _embed(
-        lambda ax: draw_error_counts(ax, errors, value=plain_label(value, most=MAX_NAME)),
+        lambda ax: draw_error_counts(ax, errors, value=plain_label(value, most=MAX_NAME_LENGTH)),
         "errors",
         f"Errors of {errors.size} observations, median {number(float(np.median(errors)))}",
     )
@@ -155,16 +151,16 @@ def _embed(
     Parameters
     ----------
     draw
-        Draws on the axes that it is given.
+        Function that draws on the axes it is given.
     key
         Prefix of all ids of the chart, which makes them unique on the page.
     title
-        Sentence that a screen reader reads out.
+        Sentence for screen readers.
     tips
-        Texts that appear when a point of a line is pointed at, by the ``gid`` of the line.
+        Texts that appear over the points of a line, by the ``gid`` of the line.
     """
     with _report_settings():
-        figure = new_figure(SIZE)
+        figure = new_figure(CHART_INCHES)
         ax = figure.subplots()
         draw(ax)
         ax.spines[["top", "right"]].set_visible(False)
@@ -190,7 +186,7 @@ def _report_settings() -> Iterator[None]:
     """Draw with matplotlib's defaults and ours, whatever the user has set."""
     import matplotlib  # noqa: PLC0415
 
-    with DRAWING, matplotlib.rc_context(), warnings.catch_warnings():
+    with MATPLOTLIB_LOCK, matplotlib.rc_context(), warnings.catch_warnings():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(SETTINGS)
         # The browser has fonts for characters that matplotlib's font lacks.
@@ -209,12 +205,10 @@ def _simplify(root: ElementTree.Element, key: str) -> None:
         if not (element.text or "").strip():
             element.text = None
         element.tail = None
-        attributes = {}
-        for name, value in element.attrib.items():
-            attributes[_local(name)] = _simplify_attribute(_local(name), value, key)
+        names = {_local(name): value for name, value in element.attrib.items()}
         if element.tag == "g":
-            attributes.pop("id", None)
-        element.attrib = attributes
+            names.pop("id", None)
+        element.attrib = {name: _simplify_attribute(name, names[name], key) for name in names}
 
 
 def _local(name: str) -> str:

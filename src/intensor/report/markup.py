@@ -9,12 +9,12 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
-from intensor.plots.text import MAX_LABEL, clean, shorten
+from intensor.plots.text import MAX_LABEL_LENGTH, clean, shorten
 
 __all__ = ["cards", "escape", "figure", "label_html", "table"]
 
 
-def escape(label: object, *, most: int = MAX_LABEL) -> str:
+def escape(label: object, *, most: int = MAX_LABEL_LENGTH) -> str:
     """Return a label that may be used in text and in quoted attributes of HTML and SVG."""
     return html.escape(shorten(clean(label), most=most), quote=True)
 

@@ -17,7 +17,7 @@ TIMES = " \N{MULTIPLICATION SIGN} "
 
 
 def headline(fit: Fit, summary: FitSummary, comparison: Comparison) -> str:
-    """Return what was fitted and how good it is, in plain words."""
+    """Return one paragraph: what was fitted, how good it is, and what is proven."""
     modes = TIMES.join(map(label_html, summary.modes))
     lengths = TIMES.join(map(count, summary.shape))
     n = comparison.values.size
@@ -42,7 +42,7 @@ def headline(fit: Fit, summary: FitSummary, comparison: Comparison) -> str:
 def status_notice(
     fit: Fit, summary: FitSummary, comparison: Comparison, verification: Verification | None
 ) -> str:
-    """Return the status with its sentence, and a warning if data or certificate do not fit."""
+    """Return the status in a sentence, and a warning if the data or the certificate is wrong."""
     kind = "pass" if fit.status is Status.OPTIMAL else "open"
     parts = [
         f'<p class="notice {kind}"><b>{summary.status}.</b> '
@@ -66,10 +66,7 @@ def status_notice(
 
 
 def key_figures(
-    fit: Fit,
-    summary: FitSummary,
-    comparison: Comparison,
-    held_out: Mapping[str, float] | None,
+    fit: Fit, summary: FitSummary, comparison: Comparison, held_out: Mapping[str, float] | None
 ) -> str:
     """Return the key figures as cards."""
     weighted = ", weighted" if comparison.weighted else ""

@@ -22,12 +22,12 @@ from intensor.report.summary import compare, summarise
 
 __all__ = ["render"]
 
-POLICY = (
+SECURITY_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
     "form-action 'none'"
 )
 """Policy that forbids the page to fetch, run or send anything, whatever a label holds."""
-MAX_TITLE = 120
+MAX_TITLE_LENGTH = 120
 """Longest title of a page, in characters."""
 
 
@@ -67,7 +67,7 @@ def render(
     if title is None:
         title = f"{fit.labels.value} by {', '.join(fit.labels.modes)}"
     style = (files("intensor.report") / "style.css").read_text(encoding="utf-8")
-    heading = escape(title, most=MAX_TITLE)
+    heading = escape(title, most=MAX_TITLE_LENGTH)
     sections = (
         certificate_section(summary, comparison, verification),
         convergence_section(fit),
@@ -79,7 +79,7 @@ def render(
     body = "\n".join(f"<section>{section}</section>" for section in sections)
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{SECURITY_POLICY}">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta name="color-scheme" content="light dark">\n'
         f'<link rel="icon" href="data:,">\n<title>{heading}</title>\n'

@@ -120,7 +120,7 @@ def radius_section(fit: Fit) -> str:
 
 
 def boxes_section(fit: Fit) -> str:
-    """Return the model in words."""
+    """Return the heaviest boxes and the effects of the baseline."""
     return f"<h2>The model</h2>{boxes_table(fit)}{effects_table(fit)}"
 
 

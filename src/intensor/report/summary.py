@@ -18,26 +18,18 @@ from intensor.model.transform import IDENTITY
 
 __all__ = ["Comparison", "FitSummary", "compare", "errors_of", "fitted_name", "summarise"]
 
-SAME_OBJECTIVE = 1e-6
+MAX_ROUNDING_SHARE = 1e-6
 """Relative difference between two objectives that may be due to rounding alone."""
-
 PATH_FIGURES = (
-    "transform",
-    "baseline",
-    "sampled",
-    "radii",
-    "errors",
-    "kriged",
-    "objectives",
-    "boxes",
-    "seconds",
+    *("transform", "baseline", "sampled", "radii", "errors"),
+    *("kriged", "objectives", "boxes", "seconds"),
 )
 """Attributes of a path of radii that are part of the JSON output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FitSummary:
-    """What a fit says about itself; the names and their order are those of the JSON output."""
+    """The figures of a fit; names and order are those of the JSON output."""
 
     status: str
     message: str
@@ -81,7 +73,7 @@ class FitSummary:
 
 
 def summarise(fit: Fit) -> FitSummary:
-    """Return everything that a fit says about itself."""
+    """Return the figures of a fit."""
     result, predictor = fit.result, fit.predictor
     return FitSummary(
         status=fit.status.name,
@@ -193,11 +185,12 @@ class Comparison:
     def agrees_with(self, objective: float) -> bool:
         """Say whether a fit with this objective may have been fitted to these observations."""
         larger = max(abs(objective), abs(self.objective))
-        return abs(objective - self.objective) <= SAME_OBJECTIVE * larger + 1e-12 * self.mean_square
+        rounding = MAX_ROUNDING_SHARE * larger + 1e-12 * self.mean_square
+        return abs(objective - self.objective) <= rounding
 
 
 def compare(fit: Fit, coords: Any, values: Any = None, *, sample_weight: Any = None) -> Comparison:
-    """Predict observations, given as in ``Fit.verify``, and measure the errors."""
+    """Compare a fit with observations, which are given as in ``Fit.verify``."""
     cells, numbers, weights = observed_cells(
         coords, values, fit.labels, sample_weight=sample_weight
     )

@@ -1,10 +1,17 @@
-"""Standard streams that are closed, full or no longer read, to run commands with."""
+"""Ways to run commands, with ordinary streams or with streams that fail."""
 
 import contextlib
+import itertools
 import os
 import sys
 
 from intensor.cli import main
+
+
+def run(*arguments):
+    """Run a command and return its exit code; text is split at spaces, everything else is not."""
+    parts = [part.split() if isinstance(part, str) else [str(part)] for part in arguments]
+    return main(list(itertools.chain.from_iterable(parts)))
 
 
 def closed():
@@ -22,8 +29,8 @@ def left():
     return open(write, "w")
 
 
-def run(monkeypatch, arguments, **streams):
-    """Run a command with other streams, and return its exit code."""
+def run_with(monkeypatch, arguments, **streams):
+    """Run a command with other streams and return its exit code."""
     with monkeypatch.context() as patch:
         for name, stream in streams.items():
             patch.setattr(sys, name, stream)
