@@ -7,7 +7,7 @@ import zoo
 from intensor.backends.packed_cells import pack_cells
 from intensor.data.observations import observe
 from intensor.kernels import gram
-from intensor.kernels.lanes import join_lanes
+from intensor.kernels.packing import join_lanes
 from intensor.problem.vertex import membership
 from strategies import random_flags
 

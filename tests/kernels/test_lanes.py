@@ -9,7 +9,7 @@ from intensor.kernels import lanes as kernels
 from intensor.oracles.alternating import AlternatingOracle
 from intensor.oracles.contraction import PerIndexRemembered
 from intensor.problem.layout import positions
-from intensor.problem.vertex import membership, mode_offsets, pack_vertices
+from intensor.problem.vertex import membership, mode_offsets
 
 ALL = np.uint64(2**64 - 1)
 
@@ -71,17 +71,6 @@ def test_every_lane_is_an_alternating_minimisation(name, count):
         assert lane_flags(lanes, lane).tolist() == lane_flags(starts, lane).tolist()
 
 
-def test_what_was_joined_is_split_again():
-    rng = np.random.default_rng(0)
-    flags = rng.integers(0, 2, (90, 13), dtype=np.uint8)
-    for count in (1, 31, 64):
-        chosen = rng.integers(0, 90, count)
-        lanes, back = random_words(rng, 13), np.empty((count, 13), dtype=np.uint8)
-        kernels.join_lanes(flags, chosen, lanes)
-        kernels.split_lanes(lanes, np.arange(count), back)
-        assert back.tolist() == flags[chosen].tolist()
-
-
 def test_mixed_starts_have_the_shares_they_promise():
     rng = np.random.default_rng(0)
     length = 20_000
@@ -95,13 +84,3 @@ def test_mixed_starts_have_the_shares_they_promise():
                 (1 / 4, 1 / 8, 1 / 16)[lane % 3] if n_known else (0.5, 0.5, 0.75, 0.25)[lane % 4]
             )
             assert lane_flags(changed, lane).mean() == pytest.approx(wanted, abs=0.02)
-
-
-def test_stored_words_are_those_of_packed_vertices():
-    rng = np.random.default_rng(1)
-    flags = rng.integers(0, 2, (150, 11), dtype=np.uint8)
-    words = random_words(rng, 11, 3)
-    for first, last in [(0, 1), (1, 64), (64, 65), (60, 130), (130, 150), (5, 5)]:
-        kernels.store_words(flags, first, last, words)
-    words[:, 2] &= np.uint64(2**22 - 1)  # 150 = 2 * 64 + 22
-    assert words.tolist() == pack_vertices(flags, (11,)).words.tolist()

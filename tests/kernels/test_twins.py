@@ -14,7 +14,7 @@ import zoo
 from forall import forall
 from intensor.backends.packed_cells import pack_cells
 from intensor.data.observations import observe
-from intensor.kernels import gram, hashing, lanes, repeats, sorting, sums
+from intensor.kernels import gram, hashing, lanes, packing, repeats, sorting, sums
 from intensor.problem.layout import cell_matrix, positions
 from intensor.problem.vertex import mode_offsets, pack_vertices
 from strategies import any_weights, observations, random_flags, seeds, shapes, sizes_of_all_kinds
@@ -181,13 +181,13 @@ def descend_lanes(case):
 def join_lanes(case):
     flags = random_flags(case.rng, 9, case.shape)
     chosen = case.rng.integers(0, 9, int(case.rng.integers(65)))
-    compare(lanes, "join_lanes", (flags, chosen), [case.words(case.length)])
+    compare(packing, "join_lanes", (flags, chosen), [case.words(case.length)])
 
 
 def split_lanes(case):
     chosen = case.rng.permutation(64)[: int(case.rng.integers(65))]
     outputs = [np.full((chosen.size, case.length), 9, dtype=np.uint8)]
-    compare(lanes, "split_lanes", (case.words(case.length), chosen), outputs)
+    compare(packing, "split_lanes", (case.words(case.length), chosen), outputs)
 
 
 def mix_starts(case):
@@ -198,7 +198,7 @@ def mix_starts(case):
 
 def store_words(case):
     flags = random_flags(case.rng, 140, case.shape)
-    compare(lanes, "store_words", (flags, *case.range(140)), [case.words(case.length, 3)])
+    compare(packing, "store_words", (flags, *case.range(140)), [case.words(case.length, 3)])
 
 
 def pack_members(case):
@@ -305,38 +305,9 @@ def draw_cells(case):
 
 
 TWINS = {
-    check.__name__: check
-    for check in (
-        contract_by_index,
-        predict,
-        member_sums,
-        fit_cells,
-        lane_sums,
-        lane_products,
-        lane_sums_within,
-        lane_sums_around,
-        switch_lanes,
-        still_falling,
-        descend_lanes,
-        join_lanes,
-        split_lanes,
-        mix_starts,
-        store_words,
-        pack_members,
-        transpose_bits,
-        gram_rows,
-        gram_rows_weighted,
-        fold_rows,
-        count_digits,
-        move_keys,
-        split_keys,
-        pick_distinct,
-        sort_repeats,
-        collapse_repeats,
-        draw_cells,
-    )
+    name: check for name, check in globals().items() if name in vars(naive) and callable(check)
 }
-"""How each kernel is compared with its twin."""
+"""The comparison of each kernel with its twin; it has the name of the kernel."""
 
 
 def kernels_in_package():

@@ -187,24 +187,9 @@ def collapse_cells(case):
 
 
 TWINS = {
-    check.__name__: check
-    for check in (
-        fit_cells,
-        vertex_sums,
-        bound_sums,
-        lane_sums,
-        lane_sums_runs,
-        switch_lanes,
-        gram_block,
-        gram_block_weighted,
-        fold_column,
-        number_keys,
-        take_rows,
-        split_keys,
-        collapse_cells,
-    )
+    name: check for name, check in globals().items() if name in vars(naive_cuda) and callable(check)
 }
-"""How each kernel is compared with its twin."""
+"""The comparison of each kernel with its twin; it has the name of the kernel."""
 
 
 def test_no_kernel_is_without_a_twin():
