@@ -20,11 +20,11 @@ from intensor.runtime.threads import Workers, blocks_of, evenly
 __all__ = ["CpuCells"]
 
 INITIAL_CAPACITY = 64
-"""Number of vertices that the member bits are allocated for at first."""
+"""Number of vertices for which memory is allocated at first."""
 LANE_BLOCK_RATIO = 4
-"""Size of a block in descents relative to other sums: descents do less work per cell."""
+"""Ratio of the block size of descents to that of other sums: descents do less per cell."""
 MAX_SUMMED_INDICES = 1 << 19
-"""Most indices of the longest mode, times blocks, whose lane sums are kept: 256 MiB of sums."""
+"""Largest product of longest mode and blocks for which descents use blocks: 256 MiB of sums."""
 
 
 class CpuCells:
@@ -32,12 +32,10 @@ class CpuCells:
 
     Parameters
     ----------
-    packed
-        The cells.
     workers
         Threads to sum on.
     block_cells
-        Fewest cells of a block; blocks are summed on different threads.
+        Fewest cells of a block; blocks are summed over on different threads.
 
     Attributes
     ----------
@@ -83,7 +81,7 @@ class CpuCells:
         return error, product
 
     def add(self, words: WordArray, first: int, last: int, out_gram: FloatArray) -> None:
-        """Take in the vertices first..last-1, at most 64 of them, and fill their Gram rows."""
+        """Add the vertices first..last-1, at most 64 of them, and fill their Gram rows."""
         packed = self.packed
         lanes = lanes_between(words, first, last)
         if last > len(self._members):
@@ -125,7 +123,7 @@ class CpuCells:
     def descend(
         self, lanes: WordArray, count: int, sweeps: int, *, negative: bool = False
     ) -> FloatArray:
-        """Minimise over a vertex in all lanes: in one call on few cells, block by block on many."""
+        """Descend in all lanes: in one call on few cells, block by block on many."""
         packed = self.packed
         costs = -self.costs if negative else self.costs
         if len(self._lane_blocks) == 1:
@@ -200,7 +198,7 @@ class CpuCells:
         self.packed = self.packed.rescaled(factor)
 
     def sample(self, size: int, rng: np.random.Generator) -> CpuCells:
-        """Return about ``size`` random cells as a problem of its own."""
+        """Return about ``size`` random cells as a smaller problem."""
         packed = self.packed.sample(size, rng)
         return CpuCells(packed, self._workers, block_cells=self._block_cells)
 

@@ -21,19 +21,8 @@ def descend_by_mode(
 ) -> FloatArray:
     """Minimise over one mode after the other until no lane's value falls any more.
 
-    Parameters
-    ----------
-    offsets
-        (p + 1,) position at which each mode begins in the lanes.
-    lanes
-        (sum(shape),) the starts on entry, the vertices found on return.
-    count
-        Number of lanes in use, the first ones.
-
-    Returns
-    -------
-    FloatArray
-        (count,) values of the vertices found.
+    ``offsets`` (p + 1,) are the positions at which the modes begin in the lanes; the other
+    parameters and what is returned are those of ``Cells.descend``.
     """
     live = np.uint64((1 << count) - 1)
     values, reached = np.full(64, np.inf), np.empty(64)

@@ -15,9 +15,9 @@ cuda: Any = numba.cuda
 __all__ = ["lane_sums", "lane_sums_runs", "switch_lanes"]
 
 STRETCH = 16
-"""Number of cells that ``lane_sums_runs`` adds without looking at their index if it is the same."""
+"""Number of cells of equal index that ``lane_sums_runs`` adds up without looking at the index."""
 ALL_SHARES = 2.0**61
-"""The integer that stands for the shares of all cells together."""
+"""Integer to which the shares of all cells are scaled."""
 ONE = np.uint64(1)
 
 
@@ -60,7 +60,7 @@ def lane_sums(
         Costs are multiplied by the sign and counted in integer multiples of ``1 / scale``.
     origins, weights
         (sum(shape), 1) and (64,) vertices to exchange and their weights, as in the twin
-        ``lane_sums_around``; a weight of 0 leaves the cost as it is, as in ``lane_sums``.
+        ``lane_sums_around``; a weight of 0 does not change the cost.
     lanes
         (sum(shape), 1) one bit per lane.
     live
@@ -117,7 +117,7 @@ def lane_sums_runs(  # noqa: PLR0912, PLR0915  (the innermost loop, for each cas
     low: int,
     out_sums: IndexArray,
 ) -> None:
-    """Do the same faster where neighbouring cells mostly have the same index of the mode.
+    """Do the same, but faster if neighbouring cells mostly have the same index of the mode.
 
     A thread follows one lane through its part of every tile and adds to ``out_sums`` only when the
     index changes. Blocks take consecutive tiles.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from intensor._arrays import AnyArray, Shape
+from intensor._arrays import AnyArray, IndexArray, Shape
 from intensor.backends.cuda.collapse import collapse_cells, fold_keys, group, split_keys
 from intensor.backends.cuda.device import array_module, check_device, check_memory, to_host
 from intensor.backends.cuda.thread_blocks import TILE, grid_of
@@ -60,12 +60,44 @@ class DeviceObservations:
         """Number of distinct cells observed, u."""
         return int(self.means.size)
 
+    @property
+    def observed_once(self) -> bool:
+        """Whether every cell was observed once."""
+        return int(self.counts.size) < self.n_cells
+
+    def select(self, chosen: Any) -> DeviceObservations:
+        """Return the chosen cells, with shares that sum to 1 again."""
+        xp = array_module()
+        counts = self.counts if self.observed_once else self.counts[chosen]
+        shares = None if self.shares is None else self.shares[chosen]
+        return replace(
+            self,
+            rows=xp.ascontiguousarray(self.rows[:, chosen]),
+            counts=counts,
+            means=self.means[chosen],
+            n=int(chosen.size) if self.observed_once else int(counts.sum()),
+            shares=None if shares is None else shares / shares.sum(),
+        )
+
+    def by_falling_counts(self, ranks: IndexArray) -> IndexArray:
+        """Return the cells of these ranks, which are sorted, in the order of falling counts."""
+        if self.observed_once:
+            return ranks
+        xp = array_module()
+        cells = np.empty(ranks.size, dtype=np.int64)
+        passed = 0
+        for count in range(int(self.counts.max()), 0, -1):
+            alike = xp.flatnonzero(self.counts == count)
+            first, last = np.searchsorted(ranks, (passed, passed + int(alike.size)))
+            cells[first:last] = to_host(alike[xp.asarray(ranks[first:last] - passed)])
+            passed += int(alike.size)
+        return cells
+
     def host(self) -> Observations:
         """Copy the observations to the memory of the host."""
         offsets = mode_offsets(self.shape)
-        counts = to_host(self.counts)
-        if counts.size < self.n_cells:
-            counts = np.ones(self.n_cells, dtype=np.uint8)
+        once = self.observed_once
+        counts = np.ones(self.n_cells, dtype=np.uint8) if once else to_host(self.counts)
         return Observations(
             shape=self.shape,
             coords=tuple(

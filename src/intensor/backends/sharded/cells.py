@@ -1,4 +1,4 @@
-"""Cells in shards, and the observations they come from; see ``Cells`` for the methods."""
+"""Cells in shards, and the observations they come from."""
 
 from __future__ import annotations
 
@@ -27,19 +27,17 @@ MAX_FETCHED_CELLS = 1 << 22
 
 
 class Shards(Protocol):
-    """All shards of a problem, and a way to ask every one of them the same question."""
+    """All shards of a problem, which can be asked the same question."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Number of cells of each shard."""
-        ...
 
     def ask(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
         """Call a method of every shard and return the answers in order.
 
         The argument ``workers`` is added where the method runs.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,10 +46,6 @@ class ShardedObservations:
 
     Attributes
     ----------
-    shape
-        Lengths of the modes.
-    shards
-        The shards.
     n, within, mean_square
         As in ``Observations``.
     lowest, highest
@@ -96,12 +90,10 @@ class ShardedObservations:
 
 
 class ShardedCells(CellsElsewhere):
-    """Sums over all shards; only vertices and vectors of length ``sum(shape)`` travel.
+    """Cells of which every shard sums over its own; see ``Cells`` for the methods.
 
     Parameters
     ----------
-    data
-        The observations.
     radius
         Unit of the values.
     workers
@@ -160,7 +152,7 @@ class ShardedCells(CellsElsewhere):
         return here.iterate()
 
     def sample(self, size: int, rng: np.random.Generator) -> CpuCells:
-        """Return about ``size`` random cells as a problem of its own, in memory.
+        """Return about ``size`` random cells as a smaller problem, in memory.
 
         Which cells are drawn does not depend on how they are split into shards.
         """
