@@ -118,28 +118,6 @@ def gram_block_weighted(rows, words, first, second, shares, scale, out_shares):
     out_shares += (one * np.rint(shares * scale).astype(np.int64)[:, np.newaxis]).T @ two
 
 
-def fold_column(column, length, out_keys):
-    """Append the index of one more mode to the number of each observation's cell."""
-    out_keys[:] = out_keys * length + column
-
-
-def number_keys(row_bits, out_keys):
-    """Put the number of its row into the lowest bits of each key."""
-    out_keys[:] = out_keys * 2**row_bits + np.arange(out_keys.size)
-
-
-def take_rows(row_bits, out_keys, out_order):
-    """Take the numbers of the rows out of the keys again."""
-    out_order[:] = out_keys % 2**row_bits
-    out_keys //= 2**row_bits
-
-
-def split_keys(keys, starts, lengths, offsets, out_rows):
-    """Split the numbers of the cells into indices."""
-    indices = np.stack(np.unravel_index(keys[starts], tuple(lengths)))
-    out_rows[:] = indices + offsets[:, np.newaxis]
-
-
 def collapse_cells(order, starts, values, out_counts, out_means, out_totals):
     """Find the number and the mean of each cell's observations."""
     totals, sums = np.empty(starts.size), np.empty(2)

@@ -1,6 +1,6 @@
 """Every CUDA kernel against its plain twin in ``naive_cuda``, on the zoo, in the simulator."""
 
-import ast
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +16,6 @@ from intensor.data.observations import observe
 from intensor.problem.layout import positions
 from intensor.problem.vertex import mode_offsets
 
-OWN_TEST = {"patterns"}
-"""Modules whose kernels are compared with their twins elsewhere."""
 SCALE = 2.0**40
 
 
@@ -144,43 +142,10 @@ def gram_block_weighted(case):
     compare(gram, "gram_block_weighted", case, arguments, outputs, rtol=0, atol=0)
 
 
-def folded(case):
-    """Return the number of each observation's cell."""
-    return np.ravel_multi_index(tuple(case.coords.T), case.shape).astype(np.int64)
-
-
-def fold_column(case):
-    column = case.coords[:, 0].astype(np.uint16)
-    arguments, outputs = (column, case.shape[0]), [folded(case)]
-    compare(collapse, "fold_column", case, arguments, outputs, rtol=0, atol=0)
-
-
-def number_keys(case):
-    compare(collapse, "number_keys", case, (7,), [folded(case)], rtol=0, atol=0)
-
-
-def take_rows(case):
-    keys = folded(case)
-    naive_cuda.number_keys(7, keys)
-    outputs = [keys, np.zeros(keys.size, dtype=np.uint32)]
-    compare(collapse, "take_rows", case, (7,), outputs, rtol=0, atol=0)
-
-
-def grouped(case):
-    keys = folded(case)
-    order = np.argsort(keys, kind="stable")
-    return keys[order], order, np.unique(keys[order], return_index=True)[1]
-
-
-def split_keys(case):
-    keys, _, starts = grouped(case)
-    arguments = keys, starts, np.array(case.shape), case.offsets[:-1]
-    outputs = [np.zeros((len(case.shape), starts.size), dtype=np.int64)]
-    compare(collapse, "split_keys", case, arguments, outputs, rtol=0, atol=0)
-
-
 def collapse_cells(case):
-    _, order, starts = grouped(case)
+    keys = np.ravel_multi_index(tuple(case.coords.T), case.shape)
+    order = np.argsort(keys, kind="stable")
+    starts = np.unique(keys[order], return_index=True)[1]
     counts, means = np.zeros(starts.size, dtype=np.uint16), np.zeros(starts.size)
     outputs = [counts, means, np.zeros((grid_of(starts.size), 2))]
     compare(collapse, "collapse_cells", case, (order, starts, case.values), outputs)
@@ -193,13 +158,9 @@ TWINS = {
 
 
 def test_no_kernel_is_without_a_twin():
-    names = []
-    for path in Path(gram.__file__).parent.glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef) and path.stem not in OWN_TEST:
-                names += [
-                    node.name for one in node.decorator_list if "cuda.jit(cache" in ast.unparse(one)
-                ]
+    # The kernel of patterns is not cached; test_pattern_filter.py compares it with its twin.
+    code = "".join(path.read_text() for path in Path(gram.__file__).parent.glob("*.py"))
+    names = re.findall(r"@cuda\.jit\(cache=True\)\ndef (\w+)", code)
     assert sorted(names) == sorted(TWINS)
     assert all(callable(getattr(naive_cuda, name)) for name in names)
 

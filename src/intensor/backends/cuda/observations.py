@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from intensor._arrays import AnyArray, IndexArray, Shape
-from intensor.backends.cuda.collapse import collapse_cells, fold_keys, group, split_keys
+from intensor.backends.cuda.collapse import collapse_cells, fold_keys, group
 from intensor.backends.cuda.device import array_module, check_device, check_memory, to_host
 from intensor.backends.cuda.thread_blocks import TILE, grid_of
 from intensor.backends.select import on_device
@@ -167,9 +167,11 @@ def observe_on_device(
     keys = fold_keys(columns, lengths, xp)
     order, starts = group(keys, math.prod(lengths), xp)
     u = int(starts.size)
-    offsets = mode_offsets(lengths)
+    keys, offsets = keys[starts], mode_offsets(lengths).tolist()
     rows = xp.empty((len(lengths), u), dtype=position_type(lengths))
-    split_keys[grid_of(u), TILE](keys, starts, xp.asarray(lengths), xp.asarray(offsets[:-1]), rows)
+    for mode in reversed(range(len(lengths))):
+        rows[mode] = offsets[mode] + keys % lengths[mode]
+        keys //= lengths[mode]
     del keys
     most = int(xp.diff(starts, append=xp.asarray([n])).max())
     counts = xp.empty(u, dtype=np.min_scalar_type(most))
