@@ -28,7 +28,7 @@ def make(observations, radius):
         pytest.param((2, 3, 2, 3), {"radius": 0.6}, marks=slow),
     ],
 )
-def test_sums(shape, options):
+def test_sums_are_those_of_dense_matrices(shape, options):
     cells_cases.check_sums(Case(make, shape, **options))
 
 
@@ -60,23 +60,20 @@ def test_many_observations_of_one_cell():
 
 
 @pytest.mark.parametrize("negative", [False, pytest.param(True, marks=slow)])
-def test_descent(negative):
+def test_a_descent_ends_where_no_mode_can_be_improved(negative):
     cells_cases.check_descent(Case(make, (3, 4, 2), n=60), negative=negative)
 
 
 @pytest.mark.parametrize("negative", [pytest.param(False, marks=slow), True])
 @pytest.mark.parametrize("weighted", [pytest.param(False, marks=slow), True])
-def test_refinement(negative, weighted):
+def test_a_refinement_never_raises_the_objective(negative, weighted):
     case = Case(make, (3, 4, 2), n=60, radius=0.7, weighted=weighted)
     cells_cases.check_refinement(case, negative=negative)
 
 
 @slow
-def test_another_radius():
-    case, other = Case(make, (3, 4), n=40), Case(make, (3, 4), n=40, radius=1.5)
-    case.cells.rescale(1.5)
-    assert case.cells.evaluate(case.words, 70, case.weights) == pytest.approx(other.totals)
-    assert case.cells.constant == pytest.approx(other.cells.constant)
+def test_cells_follow_a_change_of_the_radius():
+    cells_cases.check_rescaling(make, (3, 4), n=40)
 
 
 @pytest.mark.parametrize("max_host_sample", [0, 1 << 18])

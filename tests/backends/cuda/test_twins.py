@@ -42,12 +42,9 @@ class Case:
         return np.bitwise_or(*self.rng.integers(0, 2**64, (2, *size), dtype=np.uint64))
 
 
-def compare(module, name, case, arguments, outputs, *, shared=0, n=None, rtol=1e-12, atol=1e-12):
-    """Launch a kernel and call its twin on copies of the same outputs, and compare these.
-
-    Outputs of several blocks are added up first.
-    """
-    xp, grid = array_module(), grid_of(case.u if n is None else n)
+def compare(module, name, case, arguments, outputs, *, shared=0, rtol=1e-12, atol=1e-12):
+    """Launch a kernel and call its twin on copies of the same outputs, and compare these."""
+    xp, grid = array_module(), grid_of(case.u)
     sent = [for_kernels(xp.asarray(a)) if isinstance(a, np.ndarray) else a for a in arguments]
     plain = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
     ours, theirs = [xp.asarray(out.copy()) for out in outputs], [out.copy() for out in outputs]
