@@ -35,18 +35,6 @@ def test_lane_sums_take_rows_of_any_type(kind):
     assert found.tolist() == expected.tolist()
 
 
-def test_without_a_sweep_nothing_moves():
-    rng = np.random.default_rng(0)
-    rows = rng.integers(0, 7, (9, 2), dtype=np.uint8)
-    costs, starts = rng.standard_normal(9), random_words(rng, 7)
-    lanes, values = starts.copy(), np.zeros(64)
-    kernels.descend_lanes(
-        rows, mode_offsets((3, 4)), costs, 64, 0, np.empty((4, 64)), lanes, values
-    )
-    assert lanes.tolist() == starts.tolist()
-    assert np.all(values == np.inf)
-
-
 @pytest.mark.parametrize("name", zoo.OBSERVED)
 @pytest.mark.parametrize("count", [1, 64])
 def test_every_lane_is_an_alternating_minimisation(name, count):

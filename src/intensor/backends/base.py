@@ -1,4 +1,4 @@
-"""The protocol between the solver and the observed cells, wherever they are kept.
+"""The protocol between the solver and the observed cells, and what its implementations share.
 
 Everything is a sum over cells, so cells may be in memory, on a device, on disk or on other
 machines: only bits of vertices and vectors of length ``sum(shape)`` go in and out.
@@ -6,13 +6,19 @@ machines: only bits of vertices and vectors of length ``sum(shape)`` go in and o
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from intensor._arrays import FloatArray, IndexArray, Shape, WordArray
+from intensor.kernels.lanes import still_falling, switch_lanes
 
-__all__ = ["BoundSums", "Cells", "bound_sums_in"]
+__all__ = ["BoundSums", "Cells", "LaneSums", "bound_sums_in", "descend_by_mode"]
+
+LaneSums = Callable[[WordArray, np.uint64, int], FloatArray]
+"""Takes lanes, live lanes and a mode; returns the (r, 64) cost of each index, lane by lane."""
 
 
 class BoundSums(NamedTuple):
@@ -43,6 +49,25 @@ def bound_sums_in(costs: FloatArray, targets: FloatArray, shares: FloatArray) ->
         size=float(np.abs(at_targets).sum()),
         square=float((costs * (costs / shares)).sum()),
     )
+
+
+def descend_by_mode(
+    lane_sums: LaneSums, offsets: IndexArray, lanes: WordArray, count: int, sweeps: int
+) -> FloatArray:
+    """Minimise over one mode after the other until no lane's value falls any more.
+
+    ``offsets`` (p + 1,) are the positions at which the modes begin in the lanes; the other
+    parameters and what is returned are those of ``Cells.descend``.
+    """
+    live = np.uint64((1 << count) - 1)
+    values, reached = np.full(64, np.inf), np.empty(64)
+    for _ in range(sweeps):
+        for mode, (low, high) in enumerate(itertools.pairwise(offsets.tolist())):
+            switch_lanes(lane_sums(lanes, live, mode), live, count, lanes[low:high], reached)
+        live = np.uint64(still_falling(live, reached, values))
+        if not live:
+            break
+    return values[:count]
 
 
 class Cells(Protocol):

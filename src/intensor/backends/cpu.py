@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from intensor._arrays import FloatArray, IndexArray, WordArray
-from intensor.backends.base import BoundSums, bound_sums_in
-from intensor.backends.descent import descend_by_mode
+from intensor.backends.base import BoundSums, bound_sums_in, descend_by_mode
 from intensor.backends.packed_cells import PackedCells
 from intensor.kernels.gram import gram_rows, gram_rows_weighted, pack_members
 from intensor.kernels.lanes import descend_lanes, lane_products, lane_sums, lane_sums_around
@@ -131,8 +130,7 @@ class CpuCells:
             descend_lanes(
                 packed.rows, packed.offsets, costs, count, sweeps, self._sums[0], lanes, values
             )
-            found: FloatArray = values[:count]
-            return found
+            return values[:count]
 
         def sum_block(part: slice, *where: Any) -> None:
             lane_sums(packed.rows[part], costs[part], *where)

@@ -1,7 +1,10 @@
 """Up to 64 alternating minimisations at once, one bit lane each.
 
 ``lanes`` holds one word per index of every mode, laid end to end like flags: bit s says whether
-lane s has that index on. The membership of a cell in 64 vertices then takes p - 1 ANDs.
+lane s has that index on. The membership of a cell in 64 vertices then takes p - 1 ANDs. ``rows``
+(u, p) holds the positions of each cell's indices in the lanes, and ``low`` is the position at which
+a mode begins. ``live`` are the lanes whose value still falls; the others are skipped. Sums are
+(r, 64), one for each index of a mode and lane.
 """
 
 from __future__ import annotations
@@ -46,19 +49,7 @@ def lane_sums(
     low: int,
     out_sums: FloatArray,
 ) -> None:
-    """Sum the cost of each index of a mode, lane by lane.
-
-    Parameters
-    ----------
-    rows
-        (u, p) positions of each cell's indices in ``lanes``.
-    live
-        Lanes whose value still falls; the others are skipped.
-    low
-        Position at which the mode begins in ``lanes``.
-    out_sums
-        (r, 64) filled with the sums.
-    """
+    """Sum the cost of each index of a mode, lane by lane."""
     n_modes = rows.shape[1]
     out_sums[:] = 0.0
     for cell in range(rows.shape[0]):
@@ -101,12 +92,7 @@ def lane_sums_within(
 ) -> None:
     """Sum the cost of each index of a mode, with the modes outside first..last-1 fixed.
 
-    Parameters
-    ----------
-    others
-        (u,) lanes in which each cell is on in all modes but first..last-1.
-    low, out_sums
-        As in ``lane_sums``.
+    ``others`` (u,) are the lanes in which each cell is on in all of these fixed modes.
     """
     out_sums[:] = 0.0
     for cell in range(rows.shape[0]):
@@ -149,8 +135,6 @@ def lane_sums_around(
         (u,) words: bit s says whether the vertex to exchange in lane s contains the cell.
     weights
         (64,) weights of the vertices to exchange.
-    lanes, live, mode, low, out_sums
-        As in ``lane_sums``.
     """
     n_modes = rows.shape[1]
     out_sums[:] = 0.0
@@ -180,8 +164,6 @@ def switch_lanes(
 
     Parameters
     ----------
-    sums
-        (r, 64) cost of each index and lane.
     count
         Number of lanes in use, the first ones; the others are ignored.
     out_lanes

@@ -75,10 +75,8 @@ def predict(
     ----------
     words
         (sum(shape), n_words) transposed bits, see ``Vertices``.
-    cells
-        (u, p) indices.
-    offsets
-        (p + 1,) position at which each mode begins in ``words``.
+    cells, offsets
+        (u, p) indices, and (p + 1,) the position at which each mode begins in ``words``.
     """
     n_cells, n_modes = cells.shape
     for cell in range(n_cells):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,19 +33,6 @@ MIN_RUN_CELLS = 4
 """Fewest cells per combination of a mode's index and the earlier ones for ``lane_sums_runs``."""
 BYTES_PER_CELL = 16
 """Bytes of the target and the cost of a cell."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Views:
-    """The arrays of ``CudaCells`` in the form that kernels take; ``sums`` has one per mode."""
-
-    rows: Any
-    targets: Any
-    costs: Any
-    shares: Any
-    totals: Any
-    vertex_totals: Any
-    sums: list[Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -109,7 +97,7 @@ class CudaCells(CellsElsewhere):
         self._totals = self._xp.zeros((self._grid, 4))
         self._vertex_totals = self._xp.zeros((self._grid, 64))
         self._sums = self._xp.zeros((max(data.shape), 64), dtype=np.int64)
-        self._views = _Views(
+        self._views = SimpleNamespace(  # the arrays in the form that kernels take
             rows=for_kernels(data.rows),
             targets=for_kernels(self._targets),
             costs=for_kernels(self._costs),
@@ -141,8 +129,7 @@ class CudaCells(CellsElsewhere):
     def shared(self, words: WordArray, first: int, last: int) -> FloatArray:
         """Return the (last - first, last) shares of the cells that two vertices have in common."""
         unit = 1.0 / INTEGER_RANGE if self._weighted else self._one_share
-        shares: FloatArray = self.common(words, first, last) * unit
-        return shares
+        return self.common(words, first, last) * unit
 
     def common(self, words: WordArray, first: int, last: int) -> FloatArray:
         """Return the (last - first, last) numbers of observations that vertices have in common.
@@ -204,8 +191,7 @@ class CudaCells(CellsElsewhere):
             if not live:
                 break
         lanes[:] = to_host(table)[:, 0]
-        found: FloatArray = values[:count]
-        return found
+        return values[:count]
 
     def mode_sums(
         self,

@@ -23,7 +23,7 @@ from intensor.problem.vertex import mode_offsets
 __all__ = ["DeviceObservations", "observe_on_device", "upload"]
 
 COLLAPSING_BYTES = 40
-"""Bytes on the device that collapsing takes per observation, on top of the observations."""
+"""Bytes of device memory per observation that collapsing takes in addition to the observations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,14 +32,12 @@ class DeviceObservations:
 
     Attributes
     ----------
-    shape
-        Lengths of the p modes.
     rows
         (p, u) positions of each cell's indices in flags and lanes.
     counts
         (u,) how often each cell was observed; a single 1 if every cell was observed once.
     shares
-        (u,) how much each cell counts; None where that is ``counts / n``.
+        (u,) how much each cell counts; None if that is ``counts / n``.
     means
         (u,) mean of the observed values of each cell.
     n, within, mean_square

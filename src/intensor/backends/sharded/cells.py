@@ -9,9 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, Shape, WordArray
-from intensor.backends.base import BoundSums
+from intensor.backends.base import BoundSums, descend_by_mode
 from intensor.backends.cpu import CpuCells
-from intensor.backends.descent import descend_by_mode
 from intensor.backends.elsewhere import CellsElsewhere
 from intensor.backends.packed_cells import pack_cells, pack_sample
 from intensor.backends.sharded.shard import Shard, State
@@ -105,6 +104,7 @@ class ShardedCells(CellsElsewhere):
             data.shape, data.n_cells, within=data.within, radius=radius, workers=workers
         )
         self._data = data
+        self._ask = data.shards.ask
         self._state = self._at(np.zeros((sum(data.shape), 1), dtype=np.uint64), np.zeros(64))
 
     def evaluate(self, words: WordArray, count: int, weights: FloatArray) -> tuple[float, float]:
@@ -117,8 +117,7 @@ class ShardedCells(CellsElsewhere):
     def shared(self, words: WordArray, first: int, last: int) -> FloatArray:
         """Return the (last - first, last) shares of the cells that two vertices have in common."""
         counts = self._ask("gram", words[:, : -(-last // 64)].copy(), first, last)
-        total: FloatArray = sum(counts, np.zeros((last - first, last))) * self._state.one_share
-        return total
+        return sum(counts, np.zeros((last - first, last))) * self._state.one_share
 
     def vertex_sums(self, words: WordArray, first: int, last: int, out_sums: FloatArray) -> None:
         """Write the sums of the gradient over vertices first..last-1 to the same positions."""
@@ -172,9 +171,6 @@ class ShardedCells(CellsElsewhere):
             constant=self.constant,
         )
         return CpuCells(packed, self._workers)
-
-    def _ask(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
-        return self._data.shards.ask(method, *arguments, **options)
 
     def _at(self, words: WordArray, weights: FloatArray) -> State:
         one_share = 1.0 / self._data.n

@@ -187,8 +187,8 @@ class Shard:
         def look(part: slice) -> IndexArray:
             rows = self.rows[part]
             cells = np.empty(len(rows), dtype=np.int64)
-            found: IndexArray = part.start + cells[: draw_cells(rows, seed, threshold, cells)]
-            return found
+            count = draw_cells(rows, seed, threshold, cells)
+            return cells[:count] + int(part.start)
 
         chosen = [np.empty(0, dtype=np.int64), *self._each_part(look, workers)]
         return self._some(np.concatenate(chosen))
