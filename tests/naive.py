@@ -61,11 +61,7 @@ def member_sums(members, values, first, last, out_sums):
 
 
 def fit_cells(rows, words, n_words, weights, targets, shares, out_costs, out_totals):
-    """Predict the cells and compare them with their targets.
-
-    ``out_costs`` gets the gradient of the squared error, ``out_totals`` the squared error and
-    the gradient times the prediction.
-    """
+    """Predict the cells; write the gradient, the squared error and the gradient times x."""
     around = vertices_around(rows, words[:, :n_words])
     x = np.array([_in_order(weights[: inside.size][inside]) for inside in around])
     residual = x - targets

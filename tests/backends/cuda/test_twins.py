@@ -79,31 +79,26 @@ def bound_sums(case):
     compare(sums, "bound_sums", case, arguments, [np.full((grid_of(case.u), 4), np.nan)])
 
 
-def lane_arguments(case, exchange, sign):
-    """Return what both kernels of lane sums take; weights are 0 without an exchange."""
-    weights = case.rng.uniform(size=64) * exchange
-    origins, moving = case.words(case.length, 1), case.words(case.length, 1)
-    scaled = sign, SCALE, origins, weights, moving
-    return case.rows, case.costs, *case.shares, *scaled, case.words(1)[0]
-
-
-def each_lane_sum(case, name, *widths):
+def compare_lane_sums(case, name, *, runs):
+    """Compare the sums of every mode, with and without an exchange of vertices."""
     for mode, length in enumerate(case.shape):
         for exchange, sign in ((False, 1.0), (True, -1.0)):
-            arguments = lane_arguments(case, exchange, sign)
-            more = [(width, exchange) for width in widths] or [()]
-            for extra in more:
-                given = (*arguments, *extra, mode, int(case.offsets[mode]))
-                outputs = [np.zeros((length, 64), dtype=np.int64)]
-                compare(lanes, name, case, given, outputs, atol=2.0 * case.u)
+            weights = case.rng.uniform(size=64) * exchange
+            origins, moving = case.words(case.length, 1), case.words(case.length, 1)
+            scaled = sign, SCALE, origins, weights, moving, case.words(1)[0]
+            extra = (64, exchange) if runs else ()
+            target = mode, int(case.offsets[mode])
+            arguments = case.rows, case.costs, *case.shares, *scaled, *extra, *target
+            outputs = [np.zeros((length, 64), dtype=np.int64)]
+            compare(lanes, name, case, arguments, outputs, atol=2.0 * case.u)
 
 
 def lane_sums(case):
-    each_lane_sum(case, "lane_sums")
+    compare_lane_sums(case, "lane_sums", runs=False)
 
 
 def lane_sums_runs(case):
-    each_lane_sum(case, "lane_sums_runs", 64)
+    compare_lane_sums(case, "lane_sums_runs", runs=True)
 
 
 def switch_lanes(case):

@@ -38,8 +38,7 @@ def collapse_cells(
     """
     partial = cuda.shared.array((2, TILE), numba.float64)
     thread = cuda.threadIdx.x
-    deviation = 0.0
-    square = 0.0
+    deviation, square = 0.0, 0.0
     cell = cuda.blockIdx.x * TILE + thread
     while cell < starts.size:
         first = starts[cell]

@@ -75,9 +75,7 @@ def fit_cells(  # noqa: PLR0912  (most of them are loops over a thread's cells, 
     for entry in range(thread, table.size, TILE):
         table[entry] = tables[8 * first + entry // 256, entry % 256]
     cuda.syncthreads()
-    error = 0.0
-    product = 0.0
-    most = 0.0
+    error, product, most = 0.0, 0.0, 0.0
     xs = cuda.local.array(AHEAD, numba.float64)
     inside = cuda.local.array(AHEAD, numba.uint64)
     residuals = cuda.local.array(AHEAD, numba.float64)
@@ -136,10 +134,7 @@ def vertex_sums(
     vertex, part = thread % 64, thread // 64
     half = vertex // 32
     own = np.uint32(1) << np.uint32(vertex % 32)
-    total = 0.0
-    second = 0.0
-    third = 0.0
-    fourth = 0.0
+    total, second, third, fourth = 0.0, 0.0, 0.0, 0.0
     start = cuda.blockIdx.x * TILE
     while start < costs.size:
         cell = min(start + thread, costs.size - 1)
@@ -177,10 +172,7 @@ def bound_sums(
     """Write the four sums of ``BoundSums`` for each block to (blocks, 4) ``out_sums``."""
     partial = cuda.shared.array((4, TILE), numba.float64)
     thread = cuda.threadIdx.x
-    cheapest = 0.0
-    product = 0.0
-    size = 0.0
-    square = 0.0
+    cheapest, product, size, square = 0.0, 0.0, 0.0, 0.0
     cell = cuda.blockIdx.x * TILE + thread
     while cell < costs.size:
         cost = costs[cell]
