@@ -48,7 +48,7 @@ def test_cells_follow_a_change_of_the_radius(make):
 
 
 @forall(few=10, many=300, shape=shapes(longest=4), weighted=st.booleans(), n=st.integers(1, 90))
-def test_sums_on_any_shape(shape, weighted, n):
+def test_sums_are_right_on_any_shape(shape, weighted, n):
     def make(observations, radius):
         return CpuCells(pack_cells(observations, radius), Workers(1))
 

@@ -59,7 +59,7 @@ def test_every_lane_is_an_alternating_minimisation(name, count):
         assert lane_flags(lanes, lane).tolist() == lane_flags(starts, lane).tolist()
 
 
-def test_mixed_starts_have_the_shares_they_promise():
+def test_mixed_starts_have_the_documented_shares():
     rng = np.random.default_rng(0)
     length = 20_000
     noise, known = random_words(rng, 4, length), random_words(rng, length)

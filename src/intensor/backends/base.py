@@ -56,8 +56,8 @@ def descend_by_mode(
 ) -> FloatArray:
     """Minimise over one mode after the other until no lane's value falls any more.
 
-    ``offsets`` (p + 1,) are the positions at which the modes begin in the lanes; the other
-    parameters and what is returned are those of ``Cells.descend``.
+    ``offsets`` (p + 1,) are the positions at which the modes begin in the lanes. The rest is as in
+    ``Cells.descend``.
     """
     live = np.uint64((1 << count) - 1)
     values, reached = np.full(64, np.inf), np.empty(64)

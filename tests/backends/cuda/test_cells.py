@@ -1,4 +1,4 @@
-"""Cells on a device against dense matrices; under the CUDA simulator unless told otherwise."""
+"""Cells on a device against dense matrices; in the CUDA simulator by default."""
 
 import numpy as np
 import pytest
@@ -33,14 +33,14 @@ def test_sums_are_those_of_dense_matrices(shape, options):
 
 
 @slow
-def test_more_words_than_a_kernel_takes():
+def test_there_may_be_more_words_than_a_kernel_takes_at_once():
     case = Case(make, (3, 4), n=30, k=200)
     error, _ = case.totals
     assert error + case.cells.constant == pytest.approx(case.objective.value(case.x), rel=1e-12)
 
 
 @slow
-def test_bits_of_vertices_that_do_not_count_are_left_out():
+def test_vertices_beyond_the_count_are_ignored():
     case = Case(make, (3, 4), n=30, k=70)
     for count in (1, 8, 64, 67):
         weights = np.where(np.arange(128) < count, case.weights, 0.0)
@@ -49,7 +49,7 @@ def test_bits_of_vertices_that_do_not_count_are_left_out():
         assert error + case.cells.constant == pytest.approx(case.objective.value(x), rel=1e-12)
 
 
-def test_many_observations_of_one_cell():
+def test_a_cell_may_have_thousands_of_observations():
     coords = np.zeros((5000, 2), dtype=np.int64)
     coords[:3] = [[0, 1], [1, 0], [1, 1]]
     observations = observe(coords, np.ones(5000))
@@ -102,7 +102,7 @@ def test_samples_are_those_of_the_host(max_host_sample, options):
     assert totals[0] == pytest.approx(totals[1], rel=1e-12)
 
 
-def test_an_index_that_returns_within_a_stretch_of_cells():
+def test_an_index_may_return_within_a_stretch_of_cells():
     # Mode 1 goes 0 (7 cells), 1 (one cell), 0 (8 cells) through the 16 cells of a stretch.
     third = np.arange(8)
     parts = [(0, 0, third[:7]), (0, 1, third[:1]), (1, 0, third)]

@@ -65,7 +65,7 @@ def test_it_is_pickled_as_the_shard_it_was_made_of():
 
 
 @pytest.mark.slow  # thousands of threads in the simulator, on every worker
-@pytest.mark.filterwarnings("ignore")  # of Dask's own
+@pytest.mark.filterwarnings("ignore")  # Dask warns a lot
 def test_workers_of_a_cluster_give_the_answer_of_the_host():
     distributed = pytest.importorskip("distributed")
     data = intensor.planted((4, 3, 3), 60, noise=0.1)

@@ -62,10 +62,10 @@ def fit_cells(case):
     arguments = case.rows, words, 0, 2, tables, case.targets, *case.shares, False
     outputs = [partial, np.zeros((grid_of(case.u), 3))]
     compare(sums, "fit_cells", case, arguments, outputs, shared=2 * 16384)
-    begun = [case.costs, np.zeros((grid_of(case.u), 3))]
+    half_done = [case.costs, np.zeros((grid_of(case.u), 3))]
     for more in (False, True):
         arguments = case.rows, words, 1, 2, tables, case.targets, *case.shares, more
-        compare(sums, "fit_cells", case, arguments, begun, shared=16384)
+        compare(sums, "fit_cells", case, arguments, half_done, shared=16384)
 
 
 def vertex_sums(case):
@@ -169,7 +169,7 @@ def test_every_kernel_is_its_twin_on_the_zoo(kernel, name):
     TWINS[kernel](Case(name))
 
 
-def test_byte_sums():
+def test_byte_sums_are_sums_over_subsets_of_eight_weights():
     weights = np.random.default_rng(0).random(128)
     found = sums.byte_sums(weights)
     assert found.shape == (16, 256)

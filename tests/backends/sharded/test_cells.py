@@ -52,7 +52,7 @@ def test_cells_follow_a_change_of_the_radius(make):
     cells_cases.check_rescaling(make, (3, 4, 2))
 
 
-def test_samples_are_cells(make):
+def test_a_sample_consists_of_observed_cells(make):
     case = Case(make, (3, 4, 3), n=80)
     found = case.cells.sample(25, np.random.default_rng(0))
     assert isinstance(found, CpuCells)
@@ -71,13 +71,10 @@ def test_samples_are_cells(make):
 
 def test_samples_do_not_depend_on_the_shards():
     def drawn(n_shards, seed):
-        cells = Case(
-            lambda observations, radius: ShardedCells(
-                cut(observations, n_shards), radius, Workers(1)
-            ),
-            (6, 7, 5),
-            n=300,
-        ).cells
+        def make(observations, radius):
+            return ShardedCells(cut(observations, n_shards), radius, Workers(1))
+
+        cells = Case(make, (6, 7, 5), n=300).cells
         return cells.sample(60, np.random.default_rng(seed)).packed
 
     one, four, other = drawn(1, 0), drawn(4, 0), drawn(1, 1)

@@ -9,7 +9,7 @@ from intensor.errors import ClusterError, SettingError, WorkerLostError
 
 distributed = pytest.importorskip("distributed")
 module = pytest.importorskip("intensor.backends.sharded.cluster")
-pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask's own
+pytestmark = pytest.mark.filterwarnings("ignore")  # Dask warns a lot
 
 
 @pytest.fixture

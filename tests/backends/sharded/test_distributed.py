@@ -1,4 +1,4 @@
-"""Shards on a Dask cluster: the same answers, little traffic, and workers that die."""
+"""Shards on a Dask cluster: the same answers, also when workers are lost."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ from intensor.runtime.stopwatch import Stopwatch
 distributed = pytest.importorskip("distributed")
 CommClosedError = pytest.importorskip("distributed.comm.core").CommClosedError
 shards_there = pytest.importorskip("intensor.backends.sharded.distributed")
-pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask's own
+pytestmark = pytest.mark.filterwarnings("ignore")  # Dask warns a lot
 
 
 @pytest.fixture(scope="module")
@@ -114,8 +114,8 @@ def test_the_error_names_the_bad_row(two, tmp_path):
 
 
 def test_a_cluster_without_workers_is_refused():
-    said = pytest.raises(ClusterError, match="no workers; start some")
-    with start_cluster(0) as there, distributed.Client(there) as client, said:
+    refused = pytest.raises(ClusterError, match="no workers; start some")
+    with start_cluster(0) as there, distributed.Client(there) as client, refused:
         intensor.solve([[0, 0]], [1.0], radius=1.0, client=client)
 
 
@@ -165,7 +165,7 @@ def test_the_error_says_that_observations_cannot_be_loaded_again(two):
         pytest.param([0.1, 0.5, 0.4], True, marks=pytest.mark.slow),
     ],
 )
-def test_a_warning_tells_of_values_above_the_radius(two, tmp_path, values, client_there):
+def test_values_above_the_radius_raise_a_warning(two, tmp_path, values, client_there):
     table = pa.table({"a": [0, 1, 2], "b": [0, 1, 1], "value": values})
     parquet.write_table(table, tmp_path / "part.parquet")
     options = {"client": two} if client_there else {}
@@ -219,10 +219,10 @@ def test_the_error_says_that_the_client_was_closed(how):
             end(how, there, client)
 
     with start_cluster(1) as there, distributed.Client(there) as client:
-        said = pytest.raises(ClusterError, match="the client is closed: someone closed it")
-        with said:
+        refused = pytest.raises(ClusterError, match="the client is closed: someone closed it")
+        with refused:
             intensor.solve(data.coords, data.values, client=client, callback=close, **FEW)
-        with said:
+        with refused:
             intensor.solve(data.coords, data.values, client=client, **FEW)
 
 

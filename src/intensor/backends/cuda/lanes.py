@@ -1,4 +1,8 @@
-"""Alternating minimisation in bit lanes as CUDA kernels, the twins of ``kernels.lanes``."""
+"""Alternating minimisation in bit lanes as CUDA kernels, the twins of ``kernels.lanes``.
+
+``rows`` is (p, u) here, and ``lanes`` and ``origins`` are (sum(shape), 1). Cell j counts
+``one_share * shares[j * step]``.
+"""
 
 from __future__ import annotations
 
@@ -54,21 +58,11 @@ def lane_sums(
 
     Parameters
     ----------
-    shares, step, one_share
-        Cell j counts ``one_share * shares[j * step]``.
     sign, scale
         Costs are multiplied by the sign and counted in integer multiples of ``1 / scale``.
     origins, weights
-        (sum(shape), 1) and (64,) vertices to exchange and their weights, as in the twin
-        ``lane_sums_around``; a weight of 0 does not change the cost.
-    lanes
-        (sum(shape), 1) one bit per lane.
-    live
-        Lanes whose value still falls; the others are skipped.
-    low
-        Position at which the mode begins in ``lanes``.
-    out_sums
-        (r, 64) to which the costs are added.
+        Vertices to exchange and their (64,) weights, as in the twin ``lane_sums_around``; a weight
+        of 0 does not change the cost.
     """
     cell = cuda.blockIdx.x * TILE + cuda.threadIdx.x
     while cell < costs.size:
@@ -213,7 +207,7 @@ def switch_lanes(
     count
         Number of lanes in use, the first ones; the others are ignored.
     out_lanes
-        (sum(shape), 1) the part that belongs to the mode, from ``low`` on, is set.
+        (sum(shape), 1) the part that belongs to the mode and begins at ``low`` is set.
     out_values
         (64,) to which the value of each lane is added.
     """
