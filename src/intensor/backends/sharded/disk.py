@@ -32,6 +32,8 @@ BASE_BYTES = 1 << 28
 """Bytes for the interpreter and its libraries."""
 MIN_BUCKET_BYTES = 1 << 24
 """Fewest bytes for collapsing a bucket."""
+ARRAYS = ("rows", "means", "counts")
+"""Arrays of a shard; each of them is a file."""
 MAX_BUCKETS = 4096
 """Most buckets; each of them is a file."""
 
@@ -71,7 +73,10 @@ class DiskShards:
     ) -> None:
         self.sizes = sizes
         self._workers = Workers(threads)
-        self._shards = [_load(folder, shape, number) for number in range(len(sizes))]
+        self._shards = []
+        for number in range(len(sizes)):
+            arrays: Any = {name: FileArray(folder / f"{name}-{number}.npy") for name in ARRAYS}
+            self._shards.append(Shard(shape=shape, **arrays))
         self._finalizer = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
 
     def ask(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
@@ -114,7 +119,8 @@ def observe_on_disk(
                 continue
             shard, shard_totals = collapse_shard(*found, lengths, allow_negative=allow_negative)
             del found
-            _save(folder, shard, len(sizes))
+            for name in ARRAYS:
+                np.save(folder / f"{name}-{len(sizes)}.npy", getattr(shard, name))
             sizes.append(shard.n_cells)
             totals += shard_totals
         shards = DiskShards(folder, lengths, tuple(sizes), threads)
@@ -134,15 +140,3 @@ def count_buckets(n_rows: int, n_modes: int, memory_limit: int) -> int:
             f"{memory_limit / 2**20:.0f} MiB; {math.ceil(enough / 2**20)} MiB would do"
         )
     return math.ceil(needed / bucket_bytes)
-
-
-def _save(folder: Path, shard: Shard, number: int) -> None:
-    for name in ("rows", "means", "counts"):
-        np.save(folder / f"{name}-{number}.npy", getattr(shard, name))
-
-
-def _load(folder: Path, shape: Shape, number: int) -> Shard:
-    arrays: dict[str, Any] = {
-        name: FileArray(folder / f"{name}-{number}.npy") for name in ("rows", "means", "counts")
-    }
-    return Shard(shape=shape, **arrays)
