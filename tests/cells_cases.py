@@ -1,9 +1,14 @@
-"""Checks of every implementation of ``Cells`` against dense matrices."""
+"""Checks of every implementation of ``Cells`` against dense matrices, and shards to check."""
+
+from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
 
 from intensor.backends.sharded.cells import ShardedObservations
-from intensor.data.observations import Observations, observe
+from intensor.data.observations import observe
 from intensor.problem.objective import build_objective
 from intensor.problem.vertex import membership, pack_vertices
 from intensor.runtime.threads import Workers
@@ -108,6 +113,14 @@ def check_refinement(case, *, negative):
     assert changed > 0
 
 
+def check_rescaling(make, shape, **options):
+    """After a change of the radius, the sums are those of cells opened with the new radius."""
+    case, other = Case(make, shape, **options), Case(make, shape, radius=1.5, **options)
+    case.cells.rescale(1.5)
+    assert case.cells.evaluate(case.words, 70, case.weights) == pytest.approx(other.totals)
+    assert case.cells.constant == pytest.approx(other.cells.constant)
+
+
 def rows_of(lanes, count):
     return [((lanes >> np.uint64(s)) & np.uint64(1)).astype(np.uint8) for s in range(count)]
 
@@ -141,12 +154,31 @@ def sharded(observations, shards, threads=1):
 
 
 def some_of(observations, chosen):
-    return Observations(
-        shape=observations.shape,
+    return replace(
+        observations,
         coords=tuple(column[chosen] for column in observations.coords),
         counts=observations.counts[chosen],
         means=observations.means[chosen],
         n=int(observations.counts[chosen].sum()),
-        within=observations.within,
-        mean_square=observations.mean_square,
+    )
+
+
+def store_parquet(folder, data, n_files=3):
+    """Store observations as a Parquet dataset with columns mode0, mode1, ... and value."""
+    folder.mkdir()
+    for number, rows in enumerate(np.array_split(np.arange(len(data.values)), n_files)):
+        columns = {f"mode{mode}": column[rows] for mode, column in enumerate(data.coords.T)}
+        table = pa.table({**columns, "value": data.values[rows]})
+        parquet.write_table(table, folder / f"part-{number}.parquet")
+    return folder
+
+
+def start_cluster(n_workers, *, threads=1, processes=False):
+    """Return a Dask cluster on this machine, without a dashboard and without messages."""
+    return pytest.importorskip("distributed").LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=threads,
+        processes=processes,
+        dashboard_address=None,
+        silence_logs=50,
     )

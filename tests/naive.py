@@ -1,390 +1,230 @@
 """The kernels in plain Python and NumPy: slow, obvious, the truth that they are tested against.
 
-Every function has the name and the arguments of a kernel in ``intensor.kernels``. ``rows`` is
-always (u, p): for each cell the position of its index in the flags, mode by mode.
+Every function has the name and the arguments of a kernel in ``intensor.kernels``, which documents
+them. ``rows`` is always (u, p): for each cell the position of its index in the flags, by mode.
 """
-
-from __future__ import annotations
-
-from collections.abc import Iterable
 
 import numpy as np
 
-from intensor._arrays import AnyArray, FlagArray, FloatArray, IndexArray, WordArray
 
-LANES = 64
-"""Number of bits of a word."""
-
-
-def _is_on(word: np.uint64 | int, bit: int) -> bool:
-    """Return whether a bit of a word is set."""
-    return bool((int(word) >> bit) & 1)
+def bits_of(words):
+    """Return the 64 bits of each word as booleans along a new last axis, the lowest bit first."""
+    shifted = np.asarray(words)[..., np.newaxis] >> np.arange(64, dtype=np.uint64)
+    return (shifted & np.uint64(1)).astype(bool)
 
 
-def _word_of(bits: list[bool]) -> np.uint64:
-    """Return up to 64 bits as a word, the first one lowest."""
-    return np.uint64(sum(1 << number for number, bit in enumerate(bits) if bit))
+def words_of(bits):
+    """Return the words of which these are the bits."""
+    return np.packbits(bits, axis=-1, bitorder="little").view(np.uint64)[..., 0]
 
 
-def contract(
-    rows: AnyArray, mode: int, flags: FlagArray, costs: FloatArray, out_sums: FloatArray
-) -> None:
+def vertices_around(rows, words):
+    """Return which vertices contain each cell, as (u, 64 n_words) booleans."""
+    inside = np.all([bits_of(words[column]) for column in rows.T], axis=0)
+    return inside.reshape(len(rows), -1)
+
+
+def _in_order(terms):
+    """Add up terms one after the other as kernels do; ``sum`` is more exact."""
+    total = 0.0
+    for term in terms:
+        total += term
+    return total
+
+
+def contract(rows, mode, flags, costs, out_sums):
     """Sum the cost of each index of a mode over its cells whose other modes are all on.
 
     ``out_sums`` is (sum(shape),) zeros on entry and is filled at the positions of the mode.
     """
-    n_modes = rows.shape[1]
-    for cell in range(rows.shape[0]):
-        if all(flags[rows[cell, other]] for other in range(n_modes) if other != mode):
-            out_sums[rows[cell, mode]] += costs[cell]
+    on = np.delete(flags[rows], mode, axis=1).all(axis=1)
+    np.add.at(out_sums, rows[on, mode], costs[on])
 
 
-def contract_by_index(
-    cells: AnyArray,
-    offsets: IndexArray,
-    order: AnyArray,
-    starts: IndexArray,
-    mode: int,
-    flags: FlagArray,
-    costs: FloatArray,
-    out_sums: FloatArray,
-) -> None:
+def contract_by_index(cells, offsets, order, starts, mode, flags, costs, out_sums):
     """Do the same for (u, p) indices; ``out_sums`` is (r,). ``order`` is not needed here."""
     sums = np.zeros(int(offsets[-1]))
     contract(cells.astype(np.int64) + offsets[:-1], mode, flags, costs, sums)
     out_sums[:] = sums[offsets[mode] : offsets[mode + 1]]
 
 
-def predict(
-    words: WordArray,
-    weights: FloatArray,
-    cells: IndexArray,
-    offsets: IndexArray,
-    out_values: FloatArray,
-) -> None:
+def predict(words, weights, cells, offsets, out_values):
     """Sum the weights of the vertices that contain each cell."""
-    for cell in range(cells.shape[0]):
-        total = 0.0
-        for vertex in range(weights.shape[0]):
-            word, bit = divmod(vertex, LANES)
-            positions = cells[cell] + offsets[:-1]
-            if all(_is_on(words[position, word], bit) for position in positions):
-                total += weights[vertex]
-        out_values[cell] = total
+    around = vertices_around(cells + offsets[:-1], words)[:, : weights.size]
+    out_values[:] = [_in_order(weights[inside]) for inside in around]
 
 
-def lane_sums(
-    rows: AnyArray,
-    costs: FloatArray,
-    lanes: WordArray,
-    live: np.uint64,
-    mode: int,
-    low: int,
-    out_sums: FloatArray,
-) -> None:
-    """Sum the cost of each index of a mode over the cells, for each live lane.
-
-    ``out_sums`` is (r, 64); lanes that are not live get 0.
-    """
-    others = [other for other in range(rows.shape[1]) if other != mode]
-    out_sums[:] = 0.0
-    for cell in range(rows.shape[0]):
-        for lane in range(LANES):
-            inside = all(_is_on(lanes[rows[cell, other]], lane) for other in others)
-            if _is_on(live, lane) and inside:
-                out_sums[int(rows[cell, mode]) - low, lane] += costs[cell]
+def member_sums(members, values, first, last, out_sums):
+    """Sum ``values`` over the cells of vertices first..last-1."""
+    cells = bits_of(members).reshape(len(members), -1)[:, : values.size]
+    out_sums[first:last] = [_in_order(values[inside]) for inside in cells[first:last]]
 
 
-def lane_products(
-    rows: AnyArray,
-    lanes: WordArray,
-    live: np.uint64,
-    first: int,
-    last: int,
-    out_words: WordArray,
-) -> None:
+def fit_cells(rows, words, n_words, weights, targets, shares, out_costs, out_totals):
+    """Predict the cells; write the gradient, the squared error and the gradient times x."""
+    around = vertices_around(rows, words[:, :n_words])
+    x = np.array([_in_order(weights[: inside.size][inside]) for inside in around])
+    residual = x - targets
+    out_costs[:] = 2.0 * (shares * residual)
+    out_totals[0] = _in_order(shares * residual * residual)
+    out_totals[1] = _in_order(out_costs * x)
+
+
+def lane_products(rows, lanes, live, first, last, out_words):
     """Find the live lanes in which each cell is on in all of the modes first..last-1."""
-    for cell in range(rows.shape[0]):
-        word = int(live)
-        for mode in range(first, last):
-            word &= int(lanes[rows[cell, mode]])
-        out_words[cell] = word
+    out_words[:] = live
+    for column in rows.T[first:last]:
+        out_words &= lanes[column]
 
 
-def lane_sums_within(
-    rows: AnyArray,
-    costs: FloatArray,
-    lanes: WordArray,
-    others: WordArray,
-    mode: int,
-    first: int,
-    last: int,
-    low: int,
-    out_sums: FloatArray,
-) -> None:
+def _add_lanes(rows, amounts, lanes, others, mode, first, last, low, out_sums):
+    """Add up (u, 64) amounts by the index of a mode, in cell order, where all else is on."""
+    inside = bits_of(others)
+    for other in {*range(first, last)} - {mode}:
+        inside = inside & bits_of(lanes[rows[:, other]])
+    out_sums[:] = 0.0
+    np.add.at(out_sums, rows[:, mode].astype(int) - low, np.where(inside, amounts, 0.0))
+
+
+def lane_sums(rows, costs, lanes, live, mode, low, out_sums):
+    """Sum the cost of each index of a mode over the cells; lanes that are not live get 0."""
+    lane_sums_within(rows, costs, lanes, live, mode, 0, rows.shape[1], low, out_sums)
+
+
+def lane_sums_within(rows, costs, lanes, others, mode, first, last, low, out_sums):
     """Sum the cost of each index of a mode, with the modes outside first..last-1 fixed."""
-    inner = [other for other in range(first, last) if other != mode]
-    out_sums[:] = 0.0
-    for cell in range(rows.shape[0]):
-        for lane in range(LANES):
-            inside = all(_is_on(lanes[rows[cell, other]], lane) for other in inner)
-            if _is_on(others[cell], lane) and inside:
-                out_sums[int(rows[cell, mode]) - low, lane] += costs[cell]
+    _add_lanes(rows, costs[:, np.newaxis], lanes, others, mode, first, last, low, out_sums)
 
 
-def lane_sums_around(
-    rows: AnyArray,
-    costs: FloatArray,
-    shares: FloatArray,
-    origins: WordArray,
-    weights: FloatArray,
-    lanes: WordArray,
-    live: np.uint64,
-    mode: int,
-    low: int,
-    out_sums: FloatArray,
-) -> None:
+def lane_sums_around(rows, costs, shares, origins, weights, lanes, live, mode, low, out_sums):
     """Sum the cost of each index when the vertex of a lane is exchanged, curvature included."""
-    others = [other for other in range(rows.shape[1]) if other != mode]
-    out_sums[:] = 0.0
-    for cell in range(rows.shape[0]):
-        for lane in range(LANES):
-            inside = all(_is_on(lanes[rows[cell, other]], lane) for other in others)
-            if _is_on(live, lane) and inside:
-                change = shares[cell] * weights[lane]
-                change = -change if _is_on(origins[cell], lane) else change
-                out_sums[int(rows[cell, mode]) - low, lane] += costs[cell] + change
+    change = np.where(bits_of(origins), -1.0, 1.0) * (shares[:, np.newaxis] * weights)
+    amounts = costs[:, np.newaxis] + change
+    _add_lanes(rows, amounts, lanes, live, mode, 0, rows.shape[1], low, out_sums)
 
 
-def switch_lanes(
-    sums: FloatArray, live: np.uint64, count: int, out_lanes: WordArray, out_values: FloatArray
-) -> None:
+def switch_lanes(sums, live, count, out_lanes, out_values):
     """Switch on exactly the indices of negative cost in each live lane; add up these costs.
 
     Lanes that are not live keep their bits. Only the first ``count`` lanes have negative costs.
     """
-    out_values[:] = 0.0
-    for index in range(out_lanes.size):
-        bits = [_is_on(out_lanes[index], lane) for lane in range(LANES)]
-        for lane in range(LANES):
-            negative = lane < count and bool(sums[index, lane] < 0.0)
-            if negative:
-                out_values[lane] += sums[index, lane]
-            if _is_on(live, lane):
-                bits[lane] = negative
-        out_lanes[index] = _word_of(bits)
+    negative = (sums < 0.0) & (np.arange(64) < count)
+    out_values[:] = [_in_order(sums[negative[:, lane], lane]) for lane in range(64)]
+    out_lanes[:] = words_of(np.where(bits_of(live), negative, bits_of(out_lanes)))
 
 
-def still_falling(live: np.uint64, values: FloatArray, out_values: FloatArray) -> np.uint64:
+def still_falling(live, values, out_values):
     """Copy the values of live lanes that are lower than before; return these lanes."""
-    falling = [
-        _is_on(live, lane) and bool(values[lane] < out_values[lane]) for lane in range(LANES)
-    ]
-    for lane in range(LANES):
-        if falling[lane]:
-            out_values[lane] = values[lane]
-    return _word_of(falling)
+    falling = bits_of(live) & (values < out_values)
+    out_values[falling] = values[falling]
+    return words_of(falling)
 
 
-def descend_lanes(
-    rows: AnyArray,
-    offsets: IndexArray,
-    costs: FloatArray,
-    count: int,
-    max_sweeps: int,
-    sums: FloatArray,
-    out_lanes: WordArray,
-    out_values: FloatArray,
-) -> None:
+def descend_lanes(rows, offsets, costs, count, max_sweeps, sums, out_lanes, out_values):
     """Alternate over the modes, one lane after the other, until its value stops falling.
 
     The working memory in ``sums`` is not needed here.
     """
+    bits = bits_of(out_lanes)
     out_values[:] = np.inf
     for lane in range(count):
-        flags = np.array([_is_on(word, lane) for word in out_lanes], dtype=np.uint8)
+        flags = bits[:, lane]
         for _ in range(max_sweeps):
             for mode in range(rows.shape[1]):
                 index_costs = np.zeros(flags.size)
                 contract(rows, mode, flags, costs, index_costs)
-                value = 0.0
-                for index in range(offsets[mode], offsets[mode + 1]):
-                    flags[index] = index_costs[index] < 0.0
-                    if flags[index]:
-                        value += index_costs[index]
+                part = slice(offsets[mode], offsets[mode + 1])
+                flags[part] = index_costs[part] < 0.0
+            value = _in_order(index_costs[part][flags[part]])
             if not value < out_values[lane]:
                 break
             out_values[lane] = value
-        for index in range(flags.size):
-            bits = [_is_on(out_lanes[index], other) for other in range(LANES)]
-            bits[lane] = bool(flags[index])
-            out_lanes[index] = _word_of(bits)
+    out_lanes[:] = words_of(bits)
 
 
-def join_lanes(flags: FlagArray, chosen: IndexArray, out_lanes: WordArray) -> None:
-    """Put row ``chosen[s]`` of the flags into lane s and zeros into the other lanes."""
-    for index in range(out_lanes.size):
-        out_lanes[index] = _word_of([bool(flags[vertex, index]) for vertex in chosen])
-
-
-def mix_starts(noise: WordArray, known: WordArray, n_known: int, out_lanes: WordArray) -> None:
+def mix_starts(noise, known, n_known, out_lanes):
     """Flip some bits of the first ``n_known`` lanes and draw the others.
 
     d words of noise are all on in a share of 2^-d of the bits. Lane 0, 3, ... flips a quarter,
     lane 1, 4, ... an eighth and lane 2, 5, ... a sixteenth. Of the drawn lanes, those that are
     2 modulo 4 have three quarters on, those that are 3 a quarter and the others a half.
     """
-    for index in range(out_lanes.size):
-        bits = []
-        for lane in range(LANES):
-            a, b, c, d = (_is_on(word, lane) for word in noise[:, index])
-            if lane < n_known:
-                flip = (a and b, a and b and c, a and b and c and d)[lane % 3]
-                bits.append(_is_on(known[index], lane) != flip)
-            else:
-                bits.append((a, a, a or b, a and b)[lane % 4])
-        out_lanes[index] = _word_of(bits)
+    a, b, c, d = bits_of(noise)
+    lane = np.arange(64)
+    flips = np.choose(lane % 3, [a & b, a & b & c, a & b & c & d])
+    drawn = np.choose(lane % 4, [a, a, a | b, a & b])
+    out_lanes[:] = words_of(np.where(lane < n_known, bits_of(known) ^ flips, drawn))
 
 
-def store_words(flags: FlagArray, first: int, last: int, out_words: WordArray) -> None:
-    """Write vertices first..last-1 into the transposed words; other bits stay."""
-    for vertex in range(first, last):
-        word, bit = divmod(vertex, LANES)
-        for index in range(flags.shape[1]):
-            bits = [_is_on(out_words[index, word], other) for other in range(LANES)]
-            bits[bit] = bool(flags[vertex, index])
-            out_words[index, word] = _word_of(bits)
+def join_lanes(flags, chosen, out_lanes):
+    """Put row ``chosen[s]`` of the flags into lane s and zeros into the other lanes."""
+    bits = np.zeros((out_lanes.size, 64), dtype=bool)
+    bits[:, : chosen.size] = flags[chosen].T
+    out_lanes[:] = words_of(bits)
 
 
-def split_lanes(lanes: WordArray, chosen: IndexArray, out_flags: FlagArray) -> None:
+def split_lanes(lanes, chosen, out_flags):
     """Take lane ``chosen[i]`` out into row i of the flags."""
-    for row, lane in enumerate(chosen):
-        for index in range(lanes.size):
-            out_flags[row, index] = _is_on(lanes[index], int(lane))
+    out_flags[:] = bits_of(lanes)[:, chosen].T
 
 
-def pack_members(
-    rows: AnyArray,
-    lanes: WordArray,
-    count: int,
-    first: int,
-    last: int,
-    out_members: WordArray,
-) -> None:
+def store_words(flags, first, last, out_words):
+    """Write vertices first..last-1 into the transposed words; other bits stay."""
+    bits = bits_of(out_words)
+    bits.reshape(len(bits), -1)[:, first:last] = flags[first:last].T
+    out_words[:] = words_of(bits)
+
+
+def pack_members(rows, lanes, count, first, last, out_members):
     """Write which cells each of ``count`` vertices contains into words first..last-1.
 
     Bits beyond the last cell are 0.
     """
-    for vertex in range(count):
-        for word in range(first, last):
-            cells = rows[LANES * word : LANES * (word + 1)]
-            inside = [all(_is_on(lanes[position], vertex) for position in cell) for cell in cells]
-            out_members[vertex, word] = _word_of(inside)
+    inside = np.zeros((64, 64 * out_members.shape[1]), dtype=bool)
+    inside[:, : len(rows)] = vertices_around(rows, lanes[:, np.newaxis]).T
+    words = words_of(inside.reshape(64, -1, 64))
+    out_members[:, first:last] = words[:count, first:last]
 
 
-def transpose_bits(out_block: WordArray) -> None:
+def transpose_bits(out_block):
     """Swap bit j of word i with bit i of word j, for all of 64 words."""
-    before = out_block.copy()
-    for row in range(LANES):
-        out_block[row] = _word_of([_is_on(before[other], row) for other in range(LANES)])
+    out_block[:] = words_of(np.ascontiguousarray(bits_of(out_block).T))
 
 
-def gram_rows(
-    members: WordArray, extra: WordArray, first: int, last: int, scale: float, out_gram: FloatArray
-) -> None:
+def gram_rows(members, extra, first, last, scale, out_gram):
     """Count the observations that two vertices share, for rows and columns first..last-1."""
-    n_cells = LANES * members.shape[1]
-    counts = [1] * n_cells
-    for plane in range(extra.shape[0]):
-        for cell in range(LANES * extra.shape[1]):
-            counts[cell] += _is_on(extra[plane, cell // LANES], cell % LANES) << plane
-    cells = [
-        {cell for cell in range(n_cells) if _is_on(members[vertex, cell // LANES], cell % LANES)}
-        for vertex in range(last)
-    ]
-    for row in range(first, last):
-        for other in range(row + 1):
-            shared = sum(counts[cell] for cell in cells[row] & cells[other])
-            out_gram[row, other] = out_gram[other, row] = shared * scale
+    cells = bits_of(members).reshape(len(members), -1).astype(int)
+    counts = np.ones(cells.shape[1], dtype=int)
+    for plane, words in enumerate(extra):
+        counts[: 64 * words.size] += bits_of(words).ravel().astype(int) << plane
+    shared = (cells * counts) @ cells.T * scale
+    out_gram[first:last, :last] = shared[first:last, :last]
+    out_gram[:last, first:last] = shared[:last, first:last]
 
 
-def gram_rows_weighted(
-    members: WordArray, shares: FloatArray, first: int, last: int, out_gram: FloatArray
-) -> None:
+def gram_rows_weighted(members, shares, first, last, out_gram):
     """Add up the shares of the cells that two vertices have in common."""
+    cells = bits_of(members).reshape(len(members), -1)[:, : shares.size]
     for row in range(first, last):
         for other in range(row + 1):
-            total = 0.0
-            for cell in range(shares.size):
-                word, bit = cell // LANES, cell % LANES
-                if _is_on(members[row, word], bit) and _is_on(members[other, word], bit):
-                    total += float(shares[cell])
+            total = _in_order(shares[cells[row] & cells[other]])
             out_gram[row, other] = out_gram[other, row] = total
 
 
-def member_sums(
-    members: WordArray, values: FloatArray, first: int, last: int, out_sums: FloatArray
-) -> None:
-    """Sum ``values`` over the cells of vertices first..last-1."""
-    for vertex in range(first, last):
-        total = 0.0
-        for cell in range(values.size):
-            if _is_on(members[vertex, cell // LANES], cell % LANES):
-                total += values[cell]
-        out_sums[vertex] = total
-
-
-def fit_cells(
-    rows: AnyArray,
-    words: WordArray,
-    n_words: int,
-    weights: FloatArray,
-    targets: FloatArray,
-    shares: FloatArray,
-    out_costs: FloatArray,
-    out_totals: FloatArray,
-) -> None:
-    """Predict the cells and compare them with their targets.
-
-    ``out_costs`` gets the gradient of the squared error, ``out_totals`` the squared error and
-    the gradient times the prediction.
-    """
-    out_totals[:] = 0.0
-    for cell in range(rows.shape[0]):
-        x = 0.0
-        for vertex in range(LANES * n_words):
-            word, bit = divmod(vertex, LANES)
-            if all(_is_on(words[position, word], bit) for position in rows[cell]):
-                x += weights[vertex]
-        residual = x - targets[cell]
-        out_costs[cell] = 2.0 * (shares[cell] * residual)
-        out_totals[0] += shares[cell] * residual * residual
-        out_totals[1] += out_costs[cell] * x
-
-
-def fold_rows(
-    cells: IndexArray, shifts: IndexArray, first: int, last: int, out_keys: IndexArray
-) -> None:
+def fold_rows(cells, shifts, first, last, out_keys):
     """Put the indices of each row side by side above the number of the row."""
     for row in range(first, last):
         indices = zip(cells[row].tolist(), shifts.tolist(), strict=True)
         out_keys[row] = row + sum(index << shift for index, shift in indices)
 
 
-def count_digits(keys: IndexArray, low: int, first: int, last: int, out_counts: IndexArray) -> None:
+def count_digits(keys, low, first, last, out_counts):
     """Count the keys first..last-1 by the digit that begins at bit ``low``."""
     for key in keys[first:last].tolist():
         out_counts[(key >> low) % out_counts.size] += 1
 
 
-def move_keys(
-    keys: IndexArray,
-    low: int,
-    first: int,
-    last: int,
-    out_positions: IndexArray,
-    out_keys: IndexArray,
-) -> None:
+def move_keys(keys, low, first, last, out_positions, out_keys):
     """Write each of the keys first..last-1 to the next free position of its digit."""
     for key in keys[first:last].tolist():
         digit = (key >> low) % out_positions.size
@@ -392,55 +232,32 @@ def move_keys(
         out_positions[digit] += 1
 
 
-def _is_new(keys: IndexArray, row_bits: int, position: int) -> bool:
-    """Return whether a sorted key has another cell than the key before it."""
-    here, before = int(keys[position]), int(keys[position - 1])
-    return position == 0 or here >> row_bits != before >> row_bits
+def _new_cells(keys, row_bits, first, last):
+    """Return the positions of the sorted keys first..last-1 whose cell is not that before."""
+    cells = [key >> row_bits for key in keys.tolist()]
+    return [at for at in range(first, last) if at == 0 or cells[at] != cells[at - 1]]
 
 
-def split_keys(
-    keys: IndexArray,
-    row_bits: int,
-    first: int,
-    last: int,
-    out_order: AnyArray,
-    out_count: IndexArray,
-) -> None:
+def split_keys(keys, row_bits, first, last, out_order, out_count):
     """Write the row of each sorted key, and count the keys whose cell is new."""
     out_order[first:last] = [key % 2**row_bits for key in keys[first:last].tolist()]
-    out_count[0] = sum(_is_new(keys, row_bits, position) for position in range(first, last))
+    out_count[0] = len(_new_cells(keys, row_bits, first, last))
 
 
-def pick_distinct(
-    keys: IndexArray,
-    row_bits: int,
-    first: int,
-    last: int,
-    start: int,
-    out_starts: IndexArray,
-    out_keys: IndexArray,
-) -> None:
-    """Write the position and the key of every new cell, from position ``start`` on."""
-    new = [position for position in range(first, last) if _is_new(keys, row_bits, position)]
+def pick_distinct(keys, row_bits, first, last, start, out_starts, out_keys):
+    """Write the position and the key of every new cell, beginning at index ``start``."""
+    new = _new_cells(keys, row_bits, first, last)
     out_starts[start : start + len(new)] = new
     out_keys[start : start + len(new)] = keys[new]
 
 
-def _observations_of(order: AnyArray, starts: IndexArray, cell: int) -> list[int]:
+def _observations_of(order, starts, cell):
     """Return the observations of a cell, in their order."""
     ends = [*starts[1:].tolist(), order.size]
-    found: list[int] = order[starts[cell] : ends[cell]].tolist()
-    return found
+    return order[starts[cell] : ends[cell]].tolist()
 
 
-def sort_repeats(
-    starts: IndexArray,
-    values: FloatArray,
-    weights: FloatArray,
-    first: int,
-    last: int,
-    out_order: AnyArray,
-) -> None:
+def sort_repeats(starts, values, weights, first, last, out_order):
     """Sort the observations of each cell by value, then by weight, then as they came."""
     given = weights if weights.size else np.ones(values.size)
     for cell in range(first, last):
@@ -449,17 +266,7 @@ def sort_repeats(
         out_order[part] = sorted(rows, key=lambda row: (values[row], given[row]))
 
 
-def collapse_repeats(
-    order: AnyArray,
-    starts: IndexArray,
-    values: FloatArray,
-    weights: FloatArray,
-    first: int,
-    last: int,
-    out_totals: FloatArray,
-    out_means: FloatArray,
-    out_sums: FloatArray,
-) -> None:
+def collapse_repeats(order, starts, values, weights, first, last, out_totals, out_means, out_sums):
     """Find the total weight and mean of each cell; add up squared deviations and squares."""
     given = weights if weights.size else np.ones(values.size)
     out_sums[:] = 0.0
@@ -476,16 +283,8 @@ def collapse_repeats(
         out_totals[cell], out_means[cell] = total, mean
 
 
-def _in_order(terms: Iterable[float]) -> float:
-    """Add up terms one after the other; ``sum`` is more exact than kernels are."""
-    total = 0.0
-    for term in terms:
-        total += term
-    return total
-
-
-def draw_cells(rows: AnyArray, seed: np.uint64, threshold: np.uint64, out_cells: IndexArray) -> int:
-    """Write the cells whose splitmix64 hash is below a threshold; return how many there are."""
+def draw_cells(rows, seed, threshold, out_cells):
+    """Write the cells whose splitmix64 hash is below a threshold; return their number."""
     found = []
     for cell, row in enumerate(rows.tolist()):
         hashed = int(seed)

@@ -3,8 +3,6 @@
 Rows are (p, u) here, and partial sums of blocks are written to the first block alone.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 import naive
@@ -13,32 +11,17 @@ ALL = np.uint64(2**64 - 1)
 
 
 def _vertices_around(rows, words, word):
-    """Return the vertices of a word that contain each cell, as (u, 64) flags."""
-    members = np.empty(rows.shape[1], dtype=np.uint64)
-    lanes = np.ascontiguousarray(words[:, word]).astype(np.uint64)
-    naive.lane_products(rows.T, lanes, ALL, 0, rows.shape[0], members)
-    bits = (members[:, np.newaxis] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
-    return bits.astype(np.int64)
+    """Return the vertices of a word that contain each cell, as (u, 64) zeros and ones."""
+    return naive.vertices_around(rows.T, words[:, [word]].astype(np.uint64)).astype(int)
 
 
 def _shares_of(shares, step, one_share, n_cells):
     """Return how much each cell counts."""
-    return np.array([one_share * float(shares[cell * step]) for cell in range(n_cells)])
+    return one_share * np.asarray(shares, dtype=float)[np.arange(n_cells) * step]
 
 
 def fit_cells(
-    rows,
-    words,
-    first,
-    last,
-    tables,
-    targets,
-    shares,
-    step,
-    one_share,
-    more,
-    out_costs,
-    out_totals,
+    rows, words, first, last, tables, targets, shares, step, one_share, more, out_costs, out_totals
 ):
     """Add the weights of the vertices around each cell; compare with its target at the end."""
     x = out_costs.copy() if first else np.zeros(targets.size)
@@ -105,7 +88,7 @@ def lane_sums(
 
 
 def lane_sums_runs(*arguments):
-    """Do the same; ``width`` and ``exchange`` are of no concern here."""
+    """Do the same; ``width`` and ``exchange`` are not needed here."""
     *shared, _width, _exchange, mode, low, out_sums = arguments
     lane_sums(*shared, mode, low, out_sums)
 
@@ -120,22 +103,11 @@ def switch_lanes(sums, live, count, low, out_lanes, out_values):
 
 
 def gram_block(
-    rows,
-    words,
-    first,
-    low,
-    high,
-    second,
-    n_second,
-    digits,
-    counts,
-    step,
-    n_planes,
-    out_counts,
+    rows, words, first, low, high, second, n_second, digits, counts, step, n_planes, out_counts
 ):
     """Count the observations that pairs of vertices of two words have in common."""
     one, two = (_vertices_around(rows, words, word) for word in (first, second))
-    repeats = np.array([int(counts[cell * step]) for cell in range(rows.shape[1])])
+    repeats = np.asarray(counts, dtype=int)[np.arange(rows.shape[1]) * step]
     common = (one * repeats[:, np.newaxis]).T @ two
     out_counts[low:high, :n_second] += common[low:high, :n_second]
 
@@ -144,28 +116,6 @@ def gram_block_weighted(rows, words, first, second, shares, scale, out_shares):
     """Add up the shares, in multiples of 1 / scale, that pairs of vertices have in common."""
     one, two = (_vertices_around(rows, words, word) for word in (first, second))
     out_shares += (one * np.rint(shares * scale).astype(np.int64)[:, np.newaxis]).T @ two
-
-
-def fold_column(column, length, out_keys):
-    """Append the index of one more mode to the number of each observation's cell."""
-    out_keys[:] = out_keys * length + column
-
-
-def number_keys(row_bits, out_keys):
-    """Put the number of its row into the lowest bits of each key."""
-    out_keys[:] = out_keys * 2**row_bits + np.arange(out_keys.size)
-
-
-def take_rows(row_bits, out_keys, out_order):
-    """Take the numbers of the rows out of the keys again."""
-    out_order[:] = out_keys % 2**row_bits
-    out_keys //= 2**row_bits
-
-
-def split_keys(keys, starts, lengths, offsets, out_rows):
-    """Split the numbers of the cells into indices."""
-    indices = np.stack(np.unravel_index(keys[starts], tuple(lengths)))
-    out_rows[:] = indices + offsets[:, np.newaxis]
 
 
 def collapse_cells(order, starts, values, out_counts, out_means, out_totals):

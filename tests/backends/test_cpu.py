@@ -25,33 +25,30 @@ def make(request):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_sums(make, shape, weighted):
+def test_sums_are_those_of_dense_matrices(make, shape, weighted):
     cells_cases.check_sums(Case(make, shape, weighted=weighted))
 
 
 @pytest.mark.parametrize("negative", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_descent(make, shape, negative):
+def test_a_descent_ends_where_no_mode_can_be_improved(make, shape, negative):
     cells_cases.check_descent(Case(make, shape), negative=negative)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("negative", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_refinement(make, shape, negative, weighted):
+def test_a_refinement_never_raises_the_objective(make, shape, negative, weighted):
     case = Case(make, shape, weighted=weighted, radius=0.7)
     cells_cases.check_refinement(case, negative=negative)
 
 
-def test_another_radius(make):
-    case, other = Case(make, (3, 4, 2)), Case(make, (3, 4, 2), radius=1.5)
-    case.cells.rescale(1.5)
-    assert case.cells.evaluate(case.words, 70, case.weights) == pytest.approx(other.totals)
-    assert case.cells.constant == pytest.approx(other.cells.constant)
+def test_cells_follow_a_change_of_the_radius(make):
+    cells_cases.check_rescaling(make, (3, 4, 2))
 
 
 @forall(few=10, many=300, shape=shapes(longest=4), weighted=st.booleans(), n=st.integers(1, 90))
-def test_sums_on_any_shape(shape, weighted, n):
+def test_sums_are_right_on_any_shape(shape, weighted, n):
     def make(observations, radius):
         return CpuCells(pack_cells(observations, radius), Workers(1))
 

@@ -1,26 +1,23 @@
-"""Packed cells hold the observations, and so do samples of them."""
+"""Packed cells and samples of them hold the observations."""
 
 import numpy as np
 import pytest
 
+import zoo
 from intensor.backends import packed_cells
 from intensor.backends.packed_cells import distinct, pack_cells
 from intensor.data.observations import observe
 
-SHAPES = [(7,), (3, 4, 5), (2, 3, 1, 4), (70_000, 3)]
 
-
-def problem(shape, n=200, repeats=40, radius=2.0):
-    rng = np.random.default_rng([n, repeats, *shape])
-    coords = np.stack([rng.integers(0, length, n) for length in shape], axis=1)
-    coords[: repeats + 1] = coords[0]
-    coords[repeats + 1 : repeats + 6] = coords[-1]
-    observations = observe(coords, rng.uniform(size=n), shape=shape)
-    return pack_cells(observations, radius), observations
+def problem(name):
+    """Return packed cells of the zoo, at a radius of 2, and their observations."""
+    shape, coords, values, _ = zoo.observed(name)
+    observations = observe(coords, values, shape=shape)
+    return pack_cells(observations, 2.0), observations
 
 
 def counts_in(planes, n_cells):
-    """Return the counts that the bit planes say."""
+    """Return the counts that are stored in the bit planes."""
     counts = np.ones(n_cells, dtype=int)
     for plane, words in enumerate(planes):
         for cell in range(min(64 * words.size, n_cells)):
@@ -29,11 +26,10 @@ def counts_in(planes, n_cells):
     return counts
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("repeats", [0, 40, 150])
-def test_cells_are_those_of_the_observations(shape, repeats):
-    cells, observations = problem(shape, repeats=repeats)
-    order = cells.order
+@pytest.mark.parametrize("name", zoo.OBSERVED)
+def test_cells_are_those_of_the_observations(name):
+    cells, observations = problem(name)
+    shape, order = observations.shape, cells.order
     assert sorted(order.tolist()) == list(range(observations.n_cells))
     assert cells.shape == shape
     assert cells.offsets.tolist() == [0, *np.cumsum(shape)]
@@ -52,8 +48,8 @@ def test_cells_are_those_of_the_observations(shape, repeats):
 
 
 def test_positions_are_as_narrow_as_they_can_be():
-    kinds = [problem(shape)[0].rows.dtype for shape in [(200, 56), (200, 57), (70_000, 3)]]
-    assert kinds == [np.uint8, np.uint16, np.uint32]
+    for shape, kind in [((200, 56), np.uint8), ((200, 57), np.uint16), ((70_000, 3), np.uint32)]:
+        assert pack_cells(observe([[0, 1]], [1.0], shape=shape), 1.0).rows.dtype == kind
 
 
 def test_cells_seen_once_need_no_planes():
@@ -63,13 +59,12 @@ def test_cells_seen_once_need_no_planes():
     assert cells.extra.size == 0
 
 
-@pytest.mark.parametrize("repeats", [0, 40])
-@pytest.mark.parametrize("size", [1, 10, None])
-def test_a_sample_is_a_problem_of_its_own(size, repeats):
-    cells, observations = problem((9, 8, 7), repeats=repeats)
-    size = size or cells.n_cells
+@pytest.mark.parametrize("name", zoo.OBSERVED)
+@pytest.mark.parametrize("size", [1, 10, 1000])
+def test_a_sample_is_a_smaller_problem(size, name):
+    cells, observations = problem(name)
     sample = cells.sample(size, np.random.default_rng(3))
-    assert 0 < sample.n_cells <= size
+    assert 0 < sample.n_cells <= min(size, cells.n_cells)
     assert len(set(sample.order.tolist())) == sample.n_cells
     row_of = {int(cell): row for row, cell in enumerate(cells.order)}
     rows = [row_of[int(cell)] for cell in sample.order]
@@ -86,7 +81,7 @@ def test_a_sample_is_a_problem_of_its_own(size, repeats):
 
 
 def test_the_generator_decides_the_sample():
-    cells, _ = problem((9, 8, 7))
+    cells, _ = problem("long mode")
     draws = [cells.sample(20, np.random.default_rng(seed)).order.tolist() for seed in (0, 0, 1)]
     assert draws[0] == draws[1] != draws[2]
 

@@ -1,4 +1,4 @@
-"""Which device is chosen, and who opens the cells."""
+"""The choice of a device, and the cells that it opens."""
 
 import pickle
 
@@ -16,7 +16,7 @@ CELLS = observe([[0, 1], [1, 0]], [1.0, 2.0])
 
 @pytest.fixture
 def machine(monkeypatch):
-    """Return what makes believe that there is, or is not, a CUDA device and its package."""
+    """Return a function that pretends that a CUDA device and its package exist or not."""
 
     def check(present):
         if not present:
@@ -30,7 +30,7 @@ def machine(monkeypatch):
     return make
 
 
-def test_auto_does_without_and_cuda_does_not(machine):
+def test_auto_needs_no_device_and_cuda_does(machine):
     machine(package=True, device=False)
     assert not find_device("cpu").wants_cuda(10**9)
     assert not find_device("auto").wants_cuda(10**9)
@@ -38,7 +38,7 @@ def test_auto_does_without_and_cuda_does_not(machine):
         find_device("cuda").wants_cuda(10)
 
 
-def test_auto_takes_a_device_for_much_data(machine):
+def test_auto_uses_a_device_for_many_observations(machine):
     machine(package=True, device=True)
     auto = find_device("auto")
     assert auto.wants_cuda(MIN_OBSERVATIONS_FOR_CUDA)
@@ -49,7 +49,7 @@ def test_auto_takes_a_device_for_much_data(machine):
 
 
 @pytest.mark.parametrize("name", ["cpu", "auto"])
-def test_little_data_stays_in_memory(name):
+def test_few_observations_stay_in_memory(name):
     assert isinstance(select.open_cells(CELLS, 1.0, Workers(1), find_device(name)), CpuCells)
 
 
@@ -64,12 +64,12 @@ def test_a_registered_backend_opens_its_cells(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["cuda:1", 0, None, ["cpu"]])
-def test_an_unknown_device_is_refused_with_those_there_are(name):
+def test_the_error_for_an_unknown_device_lists_the_devices(name):
     with pytest.raises(SettingError, match=r"expected one of 'cpu', 'cuda', 'auto'"):
         find_device(name)
 
 
-def test_devices_travel_to_workers_and_are_still_equal():
+def test_pickled_devices_are_still_equal():
     assert find_device("cpu") is CPU
     for name in ("cpu", "cuda", "auto"):
         assert pickle.loads(pickle.dumps(find_device(name))) == find_device(name)

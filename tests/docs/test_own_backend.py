@@ -5,8 +5,8 @@ import pytest
 
 import intensor
 from cells_cases import Case, check_descent
+from intensor.backends.base import descend_by_mode
 from intensor.backends.cpu import CpuCells
-from intensor.backends.descent import descend_by_mode
 from intensor.backends.packed_cells import pack_cells
 from intensor.backends.select import BACKENDS
 from intensor.problem.vertex import mode_slices

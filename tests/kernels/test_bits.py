@@ -22,13 +22,13 @@ def compiled_trailing_zeros(word):
     return bits.trailing_zeros(word)
 
 
-def test_both_count_the_ones():
+def test_compiled_and_plain_popcounts_agree():
     for word in [np.uint64(0), *WORDS]:
         ones = f"{int(word):b}".count("1")
         assert compiled_popcount(word) == bits._plain_popcount(word) == ones
 
 
-def test_both_find_the_lowest_one():
+def test_compiled_and_plain_trailing_zeros_agree():
     for word in WORDS:
         digits = f"{int(word):b}"
         zeros = len(digits) - len(digits.rstrip("0"))

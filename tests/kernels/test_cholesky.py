@@ -31,7 +31,7 @@ def problem(size, seed=0):
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("kernel", [solve_transposed, solve_upper])
-def test_triangular_solves(kernel, size):
+def test_triangular_systems_are_solved(kernel, size):
     _, _, factor, rng = problem(size)
     out = rng.normal(size=CAPACITY)
     wanted, beyond = getattr(naive_master, kernel.__name__)(factor, size, out), out[size:].copy()
@@ -41,7 +41,7 @@ def test_triangular_solves(kernel, size):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_two_right_sides_at_once(size):
+def test_two_right_sides_are_solved_at_once(size):
     _, _, factor, rng = problem(size)
     out, ones = rng.normal(size=CAPACITY), np.full(CAPACITY, np.nan)
     wanted = naive_master.solve_with_ones(factor, size, out)
@@ -52,7 +52,7 @@ def test_two_right_sides_at_once(size):
 
 
 @pytest.mark.parametrize("size", [0, 1, 4, 10])
-def test_one_more_column(size):
+def test_a_column_can_be_appended(size):
     gram, support, factor, _ = problem(max(size, 1))
     vertex = int(np.setdiff1d(np.arange(CAPACITY), support[:size])[0])
     wanted, longer = naive_master.append_column(gram, 1e-9, vertex, support[:size].tolist())
@@ -71,7 +71,7 @@ def test_a_dependent_column_leaves_the_ridge():
 
 
 @pytest.mark.parametrize(("size", "index"), [(1, 0), (5, 0), (5, 2), (5, 4), (11, 3)])
-def test_one_column_less(size, index):
+def test_a_column_can_be_deleted(size, index):
     _, support, factor, _ = problem(size, seed=1)
     wanted, shorter = naive_master.delete_column(factor, size, index, support.tolist())
     delete_column(index, size, factor, support)

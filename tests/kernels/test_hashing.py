@@ -1,4 +1,4 @@
-"""Random cells by their hash: the right share, whatever the order and the neighbours."""
+"""Cells drawn by their hash: the right share, in any order and with any neighbours."""
 
 import numpy as np
 import pytest
@@ -15,11 +15,11 @@ def drawn(rows, seed=1, share=0.1):
 
 
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.9])
-def test_about_the_share_that_was_asked_for(share):
+def test_about_the_given_share_of_cells_is_drawn(share):
     assert drawn(ROWS, share=share).size == pytest.approx(share * len(ROWS), abs=4 * 6000**0.5)
 
 
-def test_a_cell_is_drawn_whatever_its_neighbours_are():
+def test_whether_a_cell_is_drawn_does_not_depend_on_its_neighbours():
     order = np.random.default_rng(0).permutation(len(ROWS))
     one, other = ROWS[drawn(ROWS)], ROWS[order][drawn(ROWS[order])]
     assert sorted(one.tolist()) == sorted(other.tolist())

@@ -9,7 +9,7 @@ from intensor.kernels import lanes as kernels
 from intensor.oracles.alternating import AlternatingOracle
 from intensor.oracles.contraction import PerIndexRemembered
 from intensor.problem.layout import positions
-from intensor.problem.vertex import membership, mode_offsets, pack_vertices
+from intensor.problem.vertex import membership, mode_offsets
 
 ALL = np.uint64(2**64 - 1)
 
@@ -33,18 +33,6 @@ def test_lane_sums_take_rows_of_any_type(kind):
         for lane in range(64):
             expected[row[1] - 3, lane] += cost * np.prod(lane_flags(lanes, lane)[row[[0, 2]]])
     assert found.tolist() == expected.tolist()
-
-
-def test_without_a_sweep_nothing_moves():
-    rng = np.random.default_rng(0)
-    rows = rng.integers(0, 7, (9, 2), dtype=np.uint8)
-    costs, starts = rng.standard_normal(9), random_words(rng, 7)
-    lanes, values = starts.copy(), np.zeros(64)
-    kernels.descend_lanes(
-        rows, mode_offsets((3, 4)), costs, 64, 0, np.empty((4, 64)), lanes, values
-    )
-    assert lanes.tolist() == starts.tolist()
-    assert np.all(values == np.inf)
 
 
 @pytest.mark.parametrize("name", zoo.OBSERVED)
@@ -71,18 +59,7 @@ def test_every_lane_is_an_alternating_minimisation(name, count):
         assert lane_flags(lanes, lane).tolist() == lane_flags(starts, lane).tolist()
 
 
-def test_what_was_joined_is_split_again():
-    rng = np.random.default_rng(0)
-    flags = rng.integers(0, 2, (90, 13), dtype=np.uint8)
-    for count in (1, 31, 64):
-        chosen = rng.integers(0, 90, count)
-        lanes, back = random_words(rng, 13), np.empty((count, 13), dtype=np.uint8)
-        kernels.join_lanes(flags, chosen, lanes)
-        kernels.split_lanes(lanes, np.arange(count), back)
-        assert back.tolist() == flags[chosen].tolist()
-
-
-def test_mixed_starts_have_the_shares_they_promise():
+def test_mixed_starts_have_the_documented_shares():
     rng = np.random.default_rng(0)
     length = 20_000
     noise, known = random_words(rng, 4, length), random_words(rng, length)
@@ -95,13 +72,3 @@ def test_mixed_starts_have_the_shares_they_promise():
                 (1 / 4, 1 / 8, 1 / 16)[lane % 3] if n_known else (0.5, 0.5, 0.75, 0.25)[lane % 4]
             )
             assert lane_flags(changed, lane).mean() == pytest.approx(wanted, abs=0.02)
-
-
-def test_stored_words_are_those_of_packed_vertices():
-    rng = np.random.default_rng(1)
-    flags = rng.integers(0, 2, (150, 11), dtype=np.uint8)
-    words = random_words(rng, 11, 3)
-    for first, last in [(0, 1), (1, 64), (64, 65), (60, 130), (130, 150), (5, 5)]:
-        kernels.store_words(flags, first, last, words)
-    words[:, 2] &= np.uint64(2**22 - 1)  # 150 = 2 * 64 + 22
-    assert words.tolist() == pack_vertices(flags, (11,)).words.tolist()

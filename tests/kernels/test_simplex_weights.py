@@ -54,7 +54,7 @@ def test_the_best_change_solves_the_conditions_of_optimality(size, full):
         ([0.0, 0.1], False, [-1.0, 0.1], (0.0, 0)),
     ],
 )
-def test_a_step_ends_at_what_blocks_first(weights, full, change, wanted):
+def test_a_step_ends_where_it_is_blocked_first(weights, full, change, wanted):
     arguments = np.array(weights), np.arange(2), 2, full, np.array(change)
     assert longest_step(*arguments) == pytest.approx(wanted)
     assert naive_master.longest_step(weights, full, change) == pytest.approx(wanted)
@@ -62,7 +62,7 @@ def test_a_step_ends_at_what_blocks_first(weights, full, change, wanted):
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 20.0])
 @pytest.mark.parametrize("size", [1, 4, 8])
-def test_settling_reaches_the_best_weights_of_what_is_left(size, scale):
+def test_settling_reaches_the_best_weights_of_the_support_left(size, scale):
     columns, target, support, weights, factor = problem(size, scale=scale)
     start = weights.copy()
     slope = np.zeros(COUNT)

@@ -5,7 +5,7 @@ import numpy as np
 from intensor.kernels.sorting import count_digits, move_keys
 
 
-def test_a_pass_is_a_stable_sort_by_one_digit_whatever_the_blocks():
+def test_a_pass_sorts_stably_by_one_digit_with_any_blocks():
     keys = np.random.default_rng(0).integers(0, 2**40, 1000)
     low, n_digits = 11, 1 << 6
     expected = keys[np.argsort((keys >> low) % n_digits, kind="stable")]

@@ -2,7 +2,6 @@
 
 import ast
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,101 +11,11 @@ from hypothesis import strategies as st
 import naive
 import zoo
 from forall import forall
-from intensor.backends.packed_cells import pack_cells
-from intensor.data.observations import observe
-from intensor.kernels import gram, hashing, lanes, repeats, sorting, sums
-from intensor.problem.layout import cell_matrix, positions
-from intensor.problem.vertex import mode_offsets, pack_vertices
+from intensor.kernels import gram, hashing, lanes, packing, repeats, sorting, sums
+from intensor.problem.layout import cell_matrix
+from intensor.problem.vertex import pack_vertices
+from kernel_cases import Case, compare
 from strategies import any_weights, observations, random_flags, seeds, shapes, sizes_of_all_kinds
-
-ALL = np.uint64(2**64 - 1)
-NO_WEIGHTS = np.empty(0)
-
-
-@dataclass
-class Case:
-    """Cells in all the forms that kernels take, and random arguments of every other kind."""
-
-    shape: tuple
-    coords: np.ndarray
-    values: np.ndarray
-    weights: np.ndarray | None
-    seed: int
-
-    def __post_init__(self):
-        self.rng = np.random.default_rng(self.seed)
-        self.cells = observe(self.coords, self.values, shape=self.shape, sample_weight=self.weights)
-        self.packed = pack_cells(self.cells, 2.0)
-        self.rows = positions(self.cells.coords, self.shape)
-        self.offsets = mode_offsets(self.shape)
-        self.u = self.cells.n_cells
-        self.length = sum(self.shape)
-
-    def words(self, *size):
-        """Return random words, sparse or dense."""
-        found = self.rng.integers(0, 2**64, size, dtype=np.uint64)
-        for _ in range(int(self.rng.integers(3))):
-            found |= self.rng.integers(0, 2**64, size, dtype=np.uint64)
-        return found
-
-    def live(self):
-        some = [ALL, np.uint64(0), np.uint64(1 << 63), self.words(1)[0]]
-        return some[int(self.rng.integers(4))]
-
-    def range(self, size):
-        """Return the two ends of a part of 0..size."""
-        return sorted(self.rng.integers(0, size + 1, 2).tolist())
-
-    def costs(self):
-        return sizes_of_all_kinds(self.rng, self.u)
-
-    def mode(self):
-        mode = int(self.rng.integers(len(self.shape)))
-        return mode, int(self.offsets[mode]), self.shape[mode]
-
-    def members(self, count):
-        """Return the packed members of ``count`` vertices."""
-        flags = random_flags(self.rng, count, self.shape)
-        members = np.zeros((count, self.packed.n_words), dtype=np.uint64)
-        for start in range(0, count, 64):
-            part = members[start : start + 64]
-            joined = np.zeros(self.length, dtype=np.uint64)
-            naive.join_lanes(flags, np.arange(start, start + len(part)), joined)
-            naive.pack_members(self.packed.rows, joined, len(part), 0, self.packed.n_words, part)
-        return members
-
-    def keys(self):
-        """Return the keys of the rows, unsorted, and their numbers of row bits and bits."""
-        row_bits = (len(self.values) - 1).bit_length()
-        widths = [(length - 1).bit_length() for length in self.shape]
-        shifts = row_bits + np.array([sum(widths[mode + 1 :]) for mode in range(len(widths))])
-        keys = np.empty(len(self.values), dtype=np.int64)
-        naive.fold_rows(self.coords, shifts, 0, keys.size, keys)
-        return keys, row_bits, sum(widths)
-
-    def groups(self):
-        """Return the order of the rows by cell, and the position at which each cell begins."""
-        keys, row_bits, _ = self.keys()
-        keys.sort()
-        cells = keys >> row_bits
-        starts = np.flatnonzero(np.append(True, cells[1:] != cells[:-1]))
-        return (keys & (2**row_bits - 1)).astype(np.uint16), starts
-
-
-def bits(array):
-    """Return the bits of every number as integers, so that 0.0 and -0.0 differ."""
-    array = np.ascontiguousarray(array)
-    return array.view(f"u{array.dtype.itemsize}").tolist()
-
-
-def compare(module, name, arguments, outputs):
-    """Call a kernel and its twin on copies of the same outputs, and compare these."""
-    ours, theirs = ([array.copy() for array in outputs] for _ in range(2))
-    got = getattr(module, name)(*arguments, *ours)
-    wanted = getattr(naive, name)(*arguments, *theirs)
-    assert got == wanted
-    for mine, other in zip(ours, theirs, strict=True):
-        assert bits(mine) == bits(other), name
 
 
 def contract_by_index(case):
@@ -181,13 +90,13 @@ def descend_lanes(case):
 def join_lanes(case):
     flags = random_flags(case.rng, 9, case.shape)
     chosen = case.rng.integers(0, 9, int(case.rng.integers(65)))
-    compare(lanes, "join_lanes", (flags, chosen), [case.words(case.length)])
+    compare(packing, "join_lanes", (flags, chosen), [case.words(case.length)])
 
 
 def split_lanes(case):
     chosen = case.rng.permutation(64)[: int(case.rng.integers(65))]
     outputs = [np.full((chosen.size, case.length), 9, dtype=np.uint8)]
-    compare(lanes, "split_lanes", (case.words(case.length), chosen), outputs)
+    compare(packing, "split_lanes", (case.words(case.length), chosen), outputs)
 
 
 def mix_starts(case):
@@ -198,7 +107,7 @@ def mix_starts(case):
 
 def store_words(case):
     flags = random_flags(case.rng, 140, case.shape)
-    compare(lanes, "store_words", (flags, *case.range(140)), [case.words(case.length, 3)])
+    compare(packing, "store_words", (flags, *case.range(140)), [case.words(case.length, 3)])
 
 
 def pack_members(case):
@@ -282,7 +191,7 @@ def pick_distinct(case):
 def some_weights(case):
     """Return integer weights that tie often, or none."""
     given = case.rng.integers(1, 4, len(case.values)).astype(float)
-    return given if case.rng.uniform() < 0.5 else NO_WEIGHTS
+    return given if case.rng.uniform() < 0.5 else np.empty(0)
 
 
 def sort_repeats(case):
@@ -305,38 +214,9 @@ def draw_cells(case):
 
 
 TWINS = {
-    check.__name__: check
-    for check in (
-        contract_by_index,
-        predict,
-        member_sums,
-        fit_cells,
-        lane_sums,
-        lane_products,
-        lane_sums_within,
-        lane_sums_around,
-        switch_lanes,
-        still_falling,
-        descend_lanes,
-        join_lanes,
-        split_lanes,
-        mix_starts,
-        store_words,
-        pack_members,
-        transpose_bits,
-        gram_rows,
-        gram_rows_weighted,
-        fold_rows,
-        count_digits,
-        move_keys,
-        split_keys,
-        pick_distinct,
-        sort_repeats,
-        collapse_repeats,
-        draw_cells,
-    )
+    name: check for name, check in globals().items() if name in vars(naive) and callable(check)
 }
-"""How each kernel is compared with its twin."""
+"""The comparison of each kernel with its twin; it has the name of the kernel."""
 
 
 def kernels_in_package():

@@ -1,18 +1,24 @@
-"""The protocol between the solver and the observed cells, wherever they are kept.
+"""The protocol between the solver and the observed cells, and what its implementations share.
 
-Everything is a sum over cells, so cells may lie in memory, on a device, on disk or on other
+Everything is a sum over cells, so cells may be in memory, on a device, on disk or on other
 machines: only bits of vertices and vectors of length ``sum(shape)`` go in and out.
 """
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from intensor._arrays import FloatArray, IndexArray, Shape, WordArray
+from intensor.kernels.lanes import still_falling, switch_lanes
 
-__all__ = ["BoundSums", "Cells", "bound_sums_in"]
+__all__ = ["BoundSums", "Cells", "LaneSums", "bound_sums_in", "descend_by_mode"]
+
+LaneSums = Callable[[WordArray, np.uint64, int], FloatArray]
+"""Takes lanes, live lanes and a mode; returns the (r, 64) cost of each index, lane by lane."""
 
 
 class BoundSums(NamedTuple):
@@ -45,6 +51,25 @@ def bound_sums_in(costs: FloatArray, targets: FloatArray, shares: FloatArray) ->
     )
 
 
+def descend_by_mode(
+    lane_sums: LaneSums, offsets: IndexArray, lanes: WordArray, count: int, sweeps: int
+) -> FloatArray:
+    """Minimise over one mode after the other until no lane's value falls any more.
+
+    ``offsets`` (p + 1,) are the positions at which the modes begin in the lanes. The rest is as in
+    ``Cells.descend``.
+    """
+    live = np.uint64((1 << count) - 1)
+    values, reached = np.full(64, np.inf), np.empty(64)
+    for _ in range(sweeps):
+        for mode, (low, high) in enumerate(itertools.pairwise(offsets.tolist())):
+            switch_lanes(lane_sums(lanes, live, mode), live, count, lanes[low:high], reached)
+        live = np.uint64(still_falling(live, reached, values))
+        if not live:
+            break
+    return values[:count]
+
+
 class Cells(Protocol):
     """Observed cells, the gradient on them, and the vertices in use.
 
@@ -55,22 +80,18 @@ class Cells(Protocol):
     @property
     def shape(self) -> Shape:
         """Lengths of the p modes."""
-        ...
 
     @property
     def offsets(self) -> IndexArray:
         """(p + 1,) position at which each mode begins in flags and lanes."""
-        ...
 
     @property
     def n_cells(self) -> int:
         """Number of cells, u."""
-        ...
 
     @property
     def constant(self) -> float:
         """The part of the objective that no model can change."""
-        ...
 
     def evaluate(self, words: WordArray, count: int, weights: FloatArray) -> tuple[float, float]:
         """Move the gradient to a weighted sum of vertices.
@@ -88,10 +109,9 @@ class Cells(Protocol):
         tuple
             The objective less the constant, and the gradient times the iterate.
         """
-        ...
 
     def add(self, words: WordArray, first: int, last: int, out_gram: FloatArray) -> None:
-        """Take in the vertices first..last-1, at most 64 of them, and fill their Gram rows.
+        """Add the vertices first..last-1, at most 64 of them, and fill their Gram rows.
 
         Parameters
         ----------
@@ -101,15 +121,12 @@ class Cells(Protocol):
             (>= last, >= last) filled in rows and columns first..last-1 with the shares of the cells
             that two vertices have in common, without signs.
         """
-        ...
 
     def keep(self, kept: IndexArray) -> None:
         """Forget all vertices but those with these numbers, which are renumbered in order."""
-        ...
 
     def vertex_sums(self, words: WordArray, first: int, last: int, out_sums: FloatArray) -> None:
         """Write the sums of the gradient over vertices first..last-1 to the same positions."""
-        ...
 
     def descend(
         self, lanes: WordArray, count: int, sweeps: int, *, negative: bool = False
@@ -128,11 +145,9 @@ class Cells(Protocol):
         FloatArray
             (count,) sums over the vertices found.
         """
-        ...
 
     def rescale(self, factor: float) -> None:
         """Multiply the radius by ``factor``; ``evaluate`` must be called next."""
-        ...
 
     def refine(
         self, lanes: WordArray, weights: FloatArray, sweeps: int, *, negative: bool = False
@@ -156,16 +171,12 @@ class Cells(Protocol):
             (count,) a value for each replacement v'. Replacing v by v' changes the objective by the
             weight times the difference of their values (see ``lane_sums_around``).
         """
-        ...
 
     def bound_sums(self) -> BoundSums:
         """Return the sums that make up the free bound, at the current gradient."""
-        ...
 
     def iterate(self) -> FloatArray:
         """Return the (u,) values of the evaluated sum, in the order of the observations."""
-        ...
 
     def sample(self, size: int, rng: np.random.Generator) -> Cells:
-        """Return about ``size`` random cells as a problem of its own (repeats count once)."""
-        ...
+        """Return about ``size`` random cells as a smaller problem (repeats count once)."""

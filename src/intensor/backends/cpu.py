@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from intensor._arrays import FloatArray, IndexArray, WordArray
-from intensor.backends.base import BoundSums, bound_sums_in
-from intensor.backends.descent import descend_by_mode
+from intensor.backends.base import BoundSums, bound_sums_in, descend_by_mode
 from intensor.backends.packed_cells import PackedCells
 from intensor.kernels.gram import gram_rows, gram_rows_weighted, pack_members
 from intensor.kernels.lanes import descend_lanes, lane_products, lane_sums, lane_sums_around
@@ -20,11 +19,11 @@ from intensor.runtime.threads import Workers, blocks_of, evenly
 __all__ = ["CpuCells"]
 
 INITIAL_CAPACITY = 64
-"""Number of vertices that the member bits are allocated for at first."""
+"""Number of vertices for which memory is allocated at first."""
 LANE_BLOCK_RATIO = 4
-"""Size of a block in descents relative to other sums: descents do less work per cell."""
+"""Ratio of the block size of descents to that of other sums: descents do less per cell."""
 MAX_SUMMED_INDICES = 1 << 19
-"""Most indices of the longest mode, times blocks, whose lane sums are kept: 256 MiB of sums."""
+"""Largest product of longest mode and blocks for which descents use blocks: 256 MiB of sums."""
 
 
 class CpuCells:
@@ -32,12 +31,10 @@ class CpuCells:
 
     Parameters
     ----------
-    packed
-        The cells.
     workers
         Threads to sum on.
     block_cells
-        Fewest cells of a block; blocks are summed on different threads.
+        Fewest cells of a block; blocks are summed over on different threads.
 
     Attributes
     ----------
@@ -83,7 +80,7 @@ class CpuCells:
         return error, product
 
     def add(self, words: WordArray, first: int, last: int, out_gram: FloatArray) -> None:
-        """Take in the vertices first..last-1, at most 64 of them, and fill their Gram rows."""
+        """Add the vertices first..last-1, at most 64 of them, and fill their Gram rows."""
         packed = self.packed
         lanes = lanes_between(words, first, last)
         if last > len(self._members):
@@ -125,7 +122,7 @@ class CpuCells:
     def descend(
         self, lanes: WordArray, count: int, sweeps: int, *, negative: bool = False
     ) -> FloatArray:
-        """Minimise over a vertex in all lanes: in one call on few cells, block by block on many."""
+        """Descend in all lanes: in one call on few cells, block by block on many."""
         packed = self.packed
         costs = -self.costs if negative else self.costs
         if len(self._lane_blocks) == 1:
@@ -133,8 +130,7 @@ class CpuCells:
             descend_lanes(
                 packed.rows, packed.offsets, costs, count, sweeps, self._sums[0], lanes, values
             )
-            found: FloatArray = values[:count]
-            return found
+            return values[:count]
 
         def sum_block(part: slice, *where: Any) -> None:
             lane_sums(packed.rows[part], costs[part], *where)
@@ -200,7 +196,7 @@ class CpuCells:
         self.packed = self.packed.rescaled(factor)
 
     def sample(self, size: int, rng: np.random.Generator) -> CpuCells:
-        """Return about ``size`` random cells as a problem of its own."""
+        """Return about ``size`` random cells as a smaller problem."""
         packed = self.packed.sample(size, rng)
         return CpuCells(packed, self._workers, block_cells=self._block_cells)
 

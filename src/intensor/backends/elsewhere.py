@@ -1,4 +1,4 @@
-"""The common part of cells that are not in the memory of this process: on a device, in shards."""
+"""The common part of cells outside the memory of this process: on a device or in shards."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ class CellsElsewhere(ABC):
 
     Parameters
     ----------
-    shape, n_cells
-        Lengths of the modes and number of cells.
     within
         Variance within cells, in the units of the data.
     radius
@@ -77,10 +75,4 @@ class CellsElsewhere(ABC):
     def _descend(
         self, lanes: WordArray, weights: FloatArray, count: int, sweeps: int, *, negative: bool
     ) -> FloatArray:
-        """Descend in ``count`` lanes; positive weights ask for exchanges as in ``refine``.
-
-        Parameters
-        ----------
-        weights
-            (64,) weights of the vertices to exchange; all 0 for a plain descent.
-        """
+        """Descend in ``count`` lanes; (64,) weights above 0 ask for exchanges as in ``refine``."""

@@ -73,7 +73,7 @@ class PackedCells:
         )
 
     def sample(self, size: int, rng: np.random.Generator) -> PackedCells:
-        """Return about ``size`` random cells as a problem of its own (repeats count once)."""
+        """Return about ``size`` random cells as a smaller problem (repeats count once)."""
         chosen = distinct(rng.integers(0, self.n_cells, size=size))
         packed = pack_sample(
             shape=self.shape,
@@ -118,7 +118,7 @@ def pack_cells(
 def _most_often_first(counts: AnyArray) -> AnyArray:
     """Return the cells in order of falling counts; cells of equal count stay in order.
 
-    Mostly few cells are observed more than once. Only these are sorted.
+    Only the cells observed more than once are sorted; usually there are few of them.
     """
     kind = np.min_scalar_type(counts.size)
     repeated = np.flatnonzero(counts > 1).astype(kind)
@@ -138,7 +138,7 @@ def pack_sample(
     shares: FloatArray | None,
     constant: float,
 ) -> PackedCells:
-    """Return some cells as a problem of its own.
+    """Return some cells as a smaller problem.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def pack_sample(
 
 
 def distinct(numbers: IndexArray) -> IndexArray:
-    """Return the distinct numbers in order; the array itself is sorted in place."""
+    """Sort numbers in place and return the distinct ones, much faster than ``np.unique``."""
     numbers.sort()
     return numbers[np.concatenate(([True], numbers[1:] != numbers[:-1]))]
 

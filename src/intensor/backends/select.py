@@ -1,4 +1,4 @@
-"""Where the cells of a problem are kept: in memory, on a CUDA device, or in a backend of yours."""
+"""Choose where the cells of a problem are kept: in memory, on a CUDA device, or by a plug-in."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["BACKENDS", "CPU", "Data", "Device", "devices", "find_device", "on_de
 
 OpenCells = Callable[[Observations, float, Workers], Cells]
 BACKENDS: dict[str, OpenCells] = {}
-"""Backends from outside, by name: each opens the cells of observations in units of a radius."""
+"""Registered backends by name: each opens the cells of observations in units of a radius."""
 MIN_OBSERVATIONS_FOR_CUDA = 1 << 17
 """Fewest observations for which ``device="auto"`` uses a CUDA device."""
 
@@ -32,36 +32,30 @@ class Data(Protocol):
     @property
     def shape(self) -> tuple[int, ...]:
         """Lengths of the modes."""
-        ...
 
     @property
     def n_cells(self) -> int:
         """Number of distinct cells observed, u."""
-        ...
 
     @property
     def n(self) -> int:
         """Number of observations."""
-        ...
 
     @property
     def within(self) -> float:
         """Mean squared deviation of the observations from their cell's mean."""
-        ...
 
     @property
     def mean_square(self) -> float:
         """Mean of the squared values."""
-        ...
 
     def host(self) -> Observations:
         """Return the same in memory."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """Where sums over cells are taken; this class is the CPU.
+    """The hardware that sums over cells; this class is the CPU.
 
     Attributes
     ----------
@@ -104,7 +98,7 @@ class CudaDevice(Device):
         return True
 
     def open(self, observations: Observations, radius: float, workers: Workers) -> Cells:
-        """Upload the observations if they are worth it."""
+        """Upload the observations if there are enough of them."""
         if not self.wants_cuda(observations.n):
             return CPU.open(observations, radius, workers)
         from intensor.backends.cuda.cells import CudaCells  # noqa: PLC0415  (imports numba.cuda)
@@ -136,7 +130,7 @@ class AutomaticDevice(CudaDevice):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredDevice(Device):
-    """A backend from outside (``BACKENDS``)."""
+    """A backend of ``BACKENDS``."""
 
     opener: OpenCells
 
@@ -150,7 +144,7 @@ DEVICES = {
     device.name: device
     for device in (CPU, CudaDevice("cuda", any_version=False), AutomaticDevice("auto"))
 }
-"""The devices that the package brings, by name."""
+"""The devices of the package, by name."""
 
 
 def devices() -> tuple[str, ...]:
@@ -177,8 +171,8 @@ def open_cells(data: Data, radius: float, workers: Workers, device: Device = CPU
     from intensor.backends.cuda.cells import CudaCells  # noqa: PLC0415  (imports numba.cuda)
     from intensor.backends.cuda.observations import DeviceObservations, upload  # noqa: PLC0415
 
-    held = data if isinstance(data, DeviceObservations) else upload(data.host())
-    return CudaCells(held, radius, workers)
+    uploaded = data if isinstance(data, DeviceObservations) else upload(data.host())
+    return CudaCells(uploaded, radius, workers)
 
 
 def on_device(array: object) -> bool:

@@ -1,4 +1,4 @@
-"""An upper triangular Cholesky factor R of a Gram matrix: solves, and one column more or less.
+"""An upper triangular Cholesky factor R of a Gram matrix: solve with it, append, delete columns.
 
 Only the leading ``size`` rows and columns of the arrays are in use.
 """
@@ -67,7 +67,7 @@ def append_column(
     out_factor: FloatArray,
     out_support: IndexArray,
 ) -> None:
-    """Give the factor a column for one more vertex; ``out_column`` is scratch."""
+    """Append a column for one more vertex to the factor; ``out_column`` is working memory."""
     for i in range(size):
         out_column[i] = gram[vertex, out_support[i]]  # symmetric, and contiguous this way
     solve_transposed(out_factor, size, out_column)
@@ -81,7 +81,7 @@ def append_column(
 
 @njit(cache=True, nogil=True)
 def delete_column(index: int, size: int, out_factor: FloatArray, out_support: IndexArray) -> None:
-    """Take a column out of the factor and make it triangular again by rotations."""
+    """Delete a column of the factor and make it triangular again by rotations."""
     for i in range(index, size - 1):
         out_support[i] = out_support[i + 1]
     for i in range(size):

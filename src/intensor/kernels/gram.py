@@ -27,7 +27,7 @@ NONE = np.uint64(0)
 def pack_members(
     rows: AnyArray, lanes: WordArray, count: int, first: int, last: int, out_members: WordArray
 ) -> None:
-    """Write the cells that each of up to 64 vertices contains as bits.
+    """Write the words first..last-1 of up to 64 members.
 
     Parameters
     ----------
@@ -37,10 +37,6 @@ def pack_members(
         (sum(shape),) one bit per vertex.
     count
         Number of vertices in the lanes.
-    first, last
-        Words to fill.
-    out_members
-        (count, n_words) filled from word ``first`` to ``last - 1``.
     """
     n_cells, n_modes = rows.shape
     block = np.empty(64, dtype=np.uint64)
@@ -83,8 +79,6 @@ def gram_rows(
 
     Parameters
     ----------
-    members
-        (>= last, n_words) the vertices.
     extra
         (n_planes, n_prefix) bit planes of the counts minus 1, see ``count_planes``.
     scale
@@ -110,15 +104,7 @@ def gram_rows(
 def gram_rows_weighted(
     members: WordArray, shares: FloatArray, first: int, last: int, out_gram: FloatArray
 ) -> None:
-    """Fill rows and columns first..last-1 of the Gram matrix of cells that count differently.
-
-    Parameters
-    ----------
-    members
-        (>= last, n_words) the vertices.
-    shares
-        (u,) how much each cell counts.
-    """
+    """Fill rows and columns first..last-1 of the Gram matrix from the (u,) shares of the cells."""
     for row in range(first, last):
         for other in range(row + 1):
             total = 0.0

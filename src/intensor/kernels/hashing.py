@@ -1,4 +1,4 @@
-"""Random cells by a hash of the cell: the same ones however the cells are split into shards."""
+"""Random cells, drawn by a hash: the draw does not depend on how cells are split into shards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 
 @njit(cache=True, nogil=True)
 def draw_cells(rows: AnyArray, seed: np.uint64, threshold: np.uint64, out_cells: IndexArray) -> int:
-    """Write the cells whose hash is below a threshold; return how many there are.
+    """Write the cells whose hash is below a threshold; return their number.
 
     Parameters
     ----------
@@ -27,8 +27,8 @@ def draw_cells(rows: AnyArray, seed: np.uint64, threshold: np.uint64, out_cells:
     threshold
         The share of cells to draw, times 2^64.
     out_cells
-        (u,) filled from the beginning with the numbers of the cells, rising; what comes after the
-        last one is left undefined.
+        (u,) filled from the beginning with the numbers of the cells, in order; the rest is left
+        undefined.
 
     Examples
     --------

@@ -1,7 +1,10 @@
 """Up to 64 alternating minimisations at once, one bit lane each.
 
 ``lanes`` holds one word per index of every mode, laid end to end like flags: bit s says whether
-lane s has that index on. The membership of a cell in 64 vertices then takes p - 1 ANDs.
+lane s has that index on. The membership of a cell in 64 vertices then takes p - 1 ANDs. ``rows``
+(u, p) holds the positions of each cell's indices in the lanes, and ``low`` is the position at which
+a mode begins. ``live`` are the lanes whose value still falls; the others are skipped. Sums are
+(r, 64), one for each index of a mode and lane.
 """
 
 from __future__ import annotations
@@ -10,21 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from intensor._arrays import AnyArray, FlagArray, FloatArray, IndexArray, WordArray
+from intensor._arrays import AnyArray, FloatArray, IndexArray, WordArray
 from intensor.kernels import bits
 from intensor.runtime.compiling import njit
 
 __all__ = [
     "descend_lanes",
-    "join_lanes",
     "lane_products",
     "lane_sums",
     "lane_sums_around",
     "lane_sums_within",
     "mix_starts",
-    "split_lanes",
     "still_falling",
-    "store_words",
     "switch_lanes",
 ]
 
@@ -49,19 +49,7 @@ def lane_sums(
     low: int,
     out_sums: FloatArray,
 ) -> None:
-    """Sum the cost of each index of a mode, lane by lane.
-
-    Parameters
-    ----------
-    rows
-        (u, p) positions of each cell's indices in ``lanes``.
-    live
-        Lanes whose value still falls; the others are skipped.
-    low
-        Position at which the mode begins in ``lanes``.
-    out_sums
-        (r, 64) filled with the sums.
-    """
+    """Sum the cost of each index of a mode, lane by lane."""
     n_modes = rows.shape[1]
     out_sums[:] = 0.0
     for cell in range(rows.shape[0]):
@@ -82,13 +70,7 @@ def lane_sums(
 def lane_products(
     rows: AnyArray, lanes: WordArray, live: np.uint64, first: int, last: int, out_words: WordArray
 ) -> None:
-    """Find the live lanes in which each cell is on in all of the modes first..last-1.
-
-    Parameters
-    ----------
-    out_words
-        (u,) filled with one bit per lane.
-    """
+    """Write the live lanes in which each cell is on in all of the modes first..last-1."""
     for cell in range(rows.shape[0]):
         members = live
         for mode in range(first, last):
@@ -110,14 +92,7 @@ def lane_sums_within(
 ) -> None:
     """Sum the cost of each index of a mode, with the modes outside first..last-1 fixed.
 
-    Parameters
-    ----------
-    others
-        (u,) lanes in which each cell is on in all modes but first..last-1.
-    low
-        Position at which the mode begins in ``lanes``.
-    out_sums
-        (r, 64) filled with the sums.
+    ``others`` (u,) are the lanes in which each cell is on in all of these fixed modes.
     """
     out_sums[:] = 0.0
     for cell in range(rows.shape[0]):
@@ -160,8 +135,6 @@ def lane_sums_around(
         (u,) words: bit s says whether the vertex to exchange in lane s contains the cell.
     weights
         (64,) weights of the vertices to exchange.
-    lanes, live, mode, low, out_sums
-        As in ``lane_sums``.
     """
     n_modes = rows.shape[1]
     out_sums[:] = 0.0
@@ -191,8 +164,6 @@ def switch_lanes(
 
     Parameters
     ----------
-    sums
-        (r, 64) cost of each index and lane.
     count
         Number of lanes in use, the first ones; the others are ignored.
     out_lanes
@@ -223,14 +194,13 @@ def descend_lanes(
 ) -> None:
     """Minimise over one mode after the other until no lane's value falls any more.
 
-    The modes are split into two halves. While one half is being minimised over, the membership in
-    the other half stays the same, so it is computed once per half. That saves half of the
-    look-ups.
+    The modes are split into two halves. While one half is minimised over, the membership in the
+    other half stays the same and is computed only once. That saves half of the look-ups.
 
     Parameters
     ----------
     offsets
-        (p + 1,) where each mode begins in the lanes.
+        (p + 1,) position at which each mode begins in the lanes.
     count
         Number of lanes in use, the first ones.
     sums
@@ -275,16 +245,6 @@ def still_falling(live: np.uint64, values: FloatArray, out_values: FloatArray) -
 
 
 @njit(cache=True, nogil=True)
-def join_lanes(flags: FlagArray, chosen: IndexArray, out_lanes: WordArray) -> None:
-    """Put up to 64 vertices into lanes: row ``chosen[s]`` of the flags into lane s."""
-    for index in range(out_lanes.size):
-        word = NONE
-        for lane in range(chosen.size):
-            word |= np.uint64(flags[chosen[lane], index]) << np.uint64(lane)
-        out_lanes[index] = word
-
-
-@njit(cache=True, nogil=True)
 def mix_starts(noise: WordArray, known: WordArray, n_known: int, out_lanes: WordArray) -> None:
     """Make a start in every lane.
 
@@ -312,25 +272,3 @@ def mix_starts(noise: WordArray, known: WordArray, n_known: int, out_lanes: Word
         fresh |= quarter & SPARSE_LANES
         fresh |= (half | noise[1, index]) & DENSE_LANES
         out_lanes[index] = (known[index] ^ flips) & first | fresh & ~first
-
-
-@njit(cache=True, nogil=True)
-def store_words(flags: FlagArray, first: int, last: int, out_words: WordArray) -> None:
-    """Write vertices first..last-1 into the transposed words (see ``Vertices``)."""
-    for vertex in range(first, last):
-        word = vertex >> 6
-        bit = ONE << np.uint64(vertex & 63)
-        for index in range(flags.shape[1]):
-            if flags[vertex, index]:
-                out_words[index, word] |= bit
-            else:
-                out_words[index, word] &= ~bit
-
-
-@njit(cache=True, nogil=True)
-def split_lanes(lanes: WordArray, chosen: IndexArray, out_flags: FlagArray) -> None:
-    """Take vertices out of lanes: lane ``chosen[i]`` into row i of the flags."""
-    for row in range(chosen.size):
-        shift = np.uint64(chosen[row])
-        for index in range(lanes.size):
-            out_flags[row, index] = np.uint8((lanes[index] >> shift) & ONE)

@@ -1,8 +1,8 @@
 """Exchange of weight between two vertices at a time, in Gram space.
 
-The master uses it when there are many vertices. A step costs two rows of the Gram matrix, while the
-exact method (``simplex_weights``) pays for the square of the support with every vertex that comes
-or goes. From good weights a few hundred steps take nearly all of the gain.
+The master uses it when there are many vertices. A step reads two rows of the Gram matrix, while the
+exact method (``simplex_weights``) works through the square of the support for every vertex that
+enters or leaves. From good weights, a few hundred steps make nearly all of the gain.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from intensor.runtime.compiling import REORDERED, njit
 __all__ = ["exchange"]
 
 ZERO_VERTEX = -1
-"""Index that stands for the zero vertex, which is not stored."""
+"""Index of the zero vertex, which is not stored."""
 
 
 @njit(cache=True, nogil=True, fastmath=REORDERED)
@@ -27,9 +27,9 @@ def exchange(
     out_half_gradient: FloatArray,
     out_weights: FloatArray,
 ) -> tuple[int, float]:
-    """Move weight from the vertex that wants it least to the one that wants it most.
+    """Move weight again and again from the largest half-gradient to the least.
 
-    The zero vertex takes part: it holds what the weights leave of 1 and has half-gradient 0.
+    The zero vertex takes part: its weight is 1 minus the sum of the others, its half-gradient 0.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def exchange(
 def _pair(
     half_gradient: FloatArray, weights: FloatArray, count: int, rest: float
 ) -> tuple[int, int, float]:
-    """Return giver (largest half-gradient, with weight), taker (least) and their difference."""
+    """Return the giver (largest half-gradient with weight), the taker (least) and the gap."""
     lowest, taker = 0.0, ZERO_VERTEX
     highest, giver = 0.0 if rest > 0.0 else -np.inf, ZERO_VERTEX
     for i in range(count):
@@ -98,7 +98,7 @@ def _shift(
     out_half_gradient: FloatArray,
     out_weights: FloatArray,
 ) -> float:
-    """Change the weight of a vertex; return what the zero vertex holds afterwards."""
+    """Change the weight of a vertex; return the weight of the zero vertex afterwards."""
     if vertex == ZERO_VERTEX:
         return rest + amount
     out_weights[vertex] += amount

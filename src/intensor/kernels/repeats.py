@@ -1,8 +1,8 @@
-"""Repeated observations of a cell: put in order of value, and collapsed into one.
+"""Repeated observations of a cell, sorted by value and collapsed into one.
 
 ``order`` holds the observations sorted by cell and ``starts`` the position at which each cell
-begins in it. Kernels work on the cells first..last-1, so that blocks can run on threads of their
-own. Empty ``weights`` mean that every observation counts 1.
+begins in it. Kernels work on the cells first..last-1, so that blocks can run on different threads.
+Empty ``weights`` mean that every observation counts 1.
 """
 
 from __future__ import annotations

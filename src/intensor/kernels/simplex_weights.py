@@ -21,9 +21,9 @@ from intensor.runtime.compiling import njit
 __all__ = ["best_change", "improve_weights", "longest_step", "settle"]
 
 ENTRY_SHARE = 0.1
-"""Vertices that gain at least this share of what the best one gains enter together with it."""
+"""Vertices enter together with the best one if they gain at least this share of its gain."""
 NOTHING, THE_SUM = -1, -2
-"""What blocks a step when it is none of the vertices of the support."""
+"""Codes for what blocks a step when it is not a vertex of the support."""
 
 
 @njit(cache=True, nogil=True)
@@ -35,12 +35,12 @@ def best_change(
     out_ones: FloatArray,
     out: FloatArray,
 ) -> float:
-    """Fill in the change to the best weights on the support; return the price of the sum.
+    """Write the change to the best weights on the support; return the price of the sum.
 
     Parameters
     ----------
     full
-        Whether the weights sum to 1 and must go on to do so.
+        Whether the weights sum to 1 and must keep that sum.
     slope
         (size,) half-gradient on the support.
     """
@@ -65,7 +65,7 @@ def best_change(
 def longest_step(
     weights: FloatArray, support: IndexArray, size: int, full: bool, change: FloatArray
 ) -> tuple[float, int]:
-    """Return how far to go, at most 1, and what blocks: an index of the support or a constant."""
+    """Return the length of the step, at most 1, and what blocks: an index or one of the codes."""
     step, blocking = 1.0, NOTHING
     total, used = 0.0, 0.0
     for i in range(size):
@@ -94,7 +94,7 @@ def settle(
     out_change: FloatArray,
     out_moved: FloatArray,
 ) -> tuple[int, bool, float]:
-    """Go to the best weights on the support, dropping what blocks the way.
+    """Move to the best weights on the support, and drop the vertices that block the way.
 
     ``out_slope`` is the half-gradient on the support. A step along the Newton direction scales it
     towards the price, so it is known without touching the Gram matrix.
@@ -177,10 +177,10 @@ def improve_weights(
             change[vertex] = 0.0 if used[vertex] else out_half_gradient[vertex] + price
         order = np.argsort(change[:count])
         least = change[order[0]] if count else 0.0
-        if not least < -max(tolerance, 0.0):  # nor if any of them is not a number
+        if not least < -max(tolerance, 0.0):  # this also ends when a number is NaN
             return size, full, rounds + 1
         for vertex in order[: 8 + size // 8]:
-            # A vertex in use has 0, whatever its rounding, and must not enter a second time.
+            # A vertex in use has a change of 0 and must not enter a second time.
             if used[vertex] or change[vertex] > ENTRY_SHARE * least:
                 break
             append_column(gram, ridge, vertex, size, ones, out_factor, out_support)

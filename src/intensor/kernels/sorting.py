@@ -2,7 +2,7 @@
 
 A key holds the indices of a row of coordinates in its upper bits and the number of the row in its
 lowest ``row_bits`` bits. Every kernel works on the keys first..last-1, so that blocks can run on
-threads of their own.
+different threads.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def fold_rows(
 
 @njit(cache=True, nogil=True)
 def count_digits(keys: IndexArray, low: int, first: int, last: int, out_counts: IndexArray) -> None:
-    """Count keys by one digit, the bits from ``low`` on.
+    """Count keys by one digit, whose lowest bit is ``low``.
 
     Parameters
     ----------
     out_counts
-        (number of digits,) a power of two; the counts are added to it.
+        (number of digits, a power of two) the counts are added to it.
     """
     mask = out_counts.size - 1
     for position in range(first, last):
@@ -63,7 +63,7 @@ def move_keys(
     Parameters
     ----------
     out_positions
-        (number of digits,) next free position of each digit in ``out_keys``; moved on.
+        (number of digits,) next free position of each digit in ``out_keys``, updated.
     """
     mask = out_positions.size - 1
     for position in range(first, last):
@@ -82,13 +82,7 @@ def split_keys(
     out_order: AnyArray,
     out_count: IndexArray,
 ) -> None:
-    """Write the row of each sorted key, and count the keys whose cell is new.
-
-    Parameters
-    ----------
-    out_count
-        (>= 1,) the first number is set to the count.
-    """
+    """Write the row of each sorted key, and count the new cells in ``out_count[0]``."""
     mask = (np.int64(1) << row_bits) - 1
     count = 0
     for position in range(first, last):
@@ -108,7 +102,7 @@ def pick_distinct(
     out_starts: IndexArray,
     out_keys: IndexArray,
 ) -> None:
-    """Write the position and the key of every new cell, from position ``start`` on."""
+    """Write the position and the key of every new cell, beginning at index ``start``."""
     for position in range(first, last):
         if position == 0 or keys[position] >> row_bits != keys[position - 1] >> row_bits:
             out_starts[start] = position

@@ -39,13 +39,13 @@ def contract_by_index(
     cells
         (u, p) indices, all modes in one unsigned type.
     offsets
-        (p + 1,) where each mode begins in ``flags``.
+        (p + 1,) position at which each mode begins in ``flags``.
     order
         (u,) the cells grouped by their index of this mode, in cell order within a group.
     starts
-        (r + 1,) where each index's group begins in ``order``.
+        (r + 1,) position at which each index's group begins in ``order``.
     out_sums
-        (r,) filled with the cost of each index of the mode.
+        (r,) filled with the sums.
     """
     n_modes = cells.shape[1]
     for index in range(starts.size - 1):
@@ -75,10 +75,8 @@ def predict(
     ----------
     words
         (sum(shape), n_words) transposed bits, see ``Vertices``.
-    cells
-        (u, p) indices.
-    offsets
-        (p + 1,) where each mode begins in ``words``.
+    cells, offsets
+        (u, p) indices, and (p + 1,) the position at which each mode begins in ``words``.
     """
     n_cells, n_modes = cells.shape
     for cell in range(n_cells):
@@ -97,7 +95,7 @@ def predict(
 def member_sums(
     members: WordArray, values: FloatArray, first: int, last: int, out_sums: FloatArray
 ) -> None:
-    """Sum ``values`` over the cells of vertices first..last-1."""
+    """Sum ``values`` over the cells of vertices first..last-1; see ``gram`` for ``members``."""
     for vertex in range(first, last):
         total = 0.0
         for word in range(members.shape[1]):

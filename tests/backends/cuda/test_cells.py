@@ -1,4 +1,4 @@
-"""Cells on a device against dense matrices; under the CUDA simulator unless told otherwise."""
+"""Cells on a device against dense matrices; in the CUDA simulator by default."""
 
 import numpy as np
 import pytest
@@ -28,19 +28,19 @@ def make(observations, radius):
         pytest.param((2, 3, 2, 3), {"radius": 0.6}, marks=slow),
     ],
 )
-def test_sums(shape, options):
+def test_sums_are_those_of_dense_matrices(shape, options):
     cells_cases.check_sums(Case(make, shape, **options))
 
 
 @slow
-def test_more_words_than_a_kernel_takes():
+def test_there_may_be_more_words_than_a_kernel_takes_at_once():
     case = Case(make, (3, 4), n=30, k=200)
     error, _ = case.totals
     assert error + case.cells.constant == pytest.approx(case.objective.value(case.x), rel=1e-12)
 
 
 @slow
-def test_bits_of_vertices_that_do_not_count_are_left_out():
+def test_vertices_beyond_the_count_are_ignored():
     case = Case(make, (3, 4), n=30, k=70)
     for count in (1, 8, 64, 67):
         weights = np.where(np.arange(128) < count, case.weights, 0.0)
@@ -49,7 +49,7 @@ def test_bits_of_vertices_that_do_not_count_are_left_out():
         assert error + case.cells.constant == pytest.approx(case.objective.value(x), rel=1e-12)
 
 
-def test_many_observations_of_one_cell():
+def test_a_cell_may_have_thousands_of_observations():
     coords = np.zeros((5000, 2), dtype=np.int64)
     coords[:3] = [[0, 1], [1, 0], [1, 1]]
     observations = observe(coords, np.ones(5000))
@@ -60,23 +60,20 @@ def test_many_observations_of_one_cell():
 
 
 @pytest.mark.parametrize("negative", [False, pytest.param(True, marks=slow)])
-def test_descent(negative):
+def test_a_descent_ends_where_no_mode_can_be_improved(negative):
     cells_cases.check_descent(Case(make, (3, 4, 2), n=60), negative=negative)
 
 
 @pytest.mark.parametrize("negative", [pytest.param(False, marks=slow), True])
 @pytest.mark.parametrize("weighted", [pytest.param(False, marks=slow), True])
-def test_refinement(negative, weighted):
+def test_a_refinement_never_raises_the_objective(negative, weighted):
     case = Case(make, (3, 4, 2), n=60, radius=0.7, weighted=weighted)
     cells_cases.check_refinement(case, negative=negative)
 
 
 @slow
-def test_another_radius():
-    case, other = Case(make, (3, 4), n=40), Case(make, (3, 4), n=40, radius=1.5)
-    case.cells.rescale(1.5)
-    assert case.cells.evaluate(case.words, 70, case.weights) == pytest.approx(other.totals)
-    assert case.cells.constant == pytest.approx(other.cells.constant)
+def test_cells_follow_a_change_of_the_radius():
+    cells_cases.check_rescaling(make, (3, 4), n=40)
 
 
 @pytest.mark.parametrize("max_host_sample", [0, 1 << 18])
@@ -105,7 +102,7 @@ def test_samples_are_those_of_the_host(max_host_sample, options):
     assert totals[0] == pytest.approx(totals[1], rel=1e-12)
 
 
-def test_an_index_that_returns_within_a_stretch_of_cells():
+def test_an_index_may_return_within_a_stretch_of_cells():
     # Mode 1 goes 0 (7 cells), 1 (one cell), 0 (8 cells) through the 16 cells of a stretch.
     third = np.arange(8)
     parts = [(0, 0, third[:7]), (0, 1, third[:1]), (1, 0, third)]

@@ -1,4 +1,4 @@
-"""Whether there is a device, and what is said when there is none."""
+"""The checks for a CUDA device, its packages and its memory."""
 
 import importlib
 import types
@@ -15,7 +15,7 @@ def test_the_simulator_needs_no_device():
 
 
 @pytest.mark.parametrize("missing", ["numba_cuda", "cupy"])
-def test_a_missing_package_is_named(monkeypatch, missing):
+def test_the_error_names_the_missing_package(monkeypatch, missing):
     find = importlib.util.find_spec
     monkeypatch.setattr(device, "simulated", lambda: False)
     monkeypatch.setattr(
@@ -27,7 +27,7 @@ def test_a_missing_package_is_named(monkeypatch, missing):
         device.check_device()
 
 
-def test_a_missing_driver_is_said(monkeypatch):
+def test_the_error_says_that_there_is_no_driver(monkeypatch):
     monkeypatch.setattr(device, "simulated", lambda: False)
     monkeypatch.setattr(device.importlib.util, "find_spec", lambda name: object())
     nothing = types.SimpleNamespace(is_available=lambda: False)
@@ -36,7 +36,7 @@ def test_a_missing_driver_is_said(monkeypatch):
         device.check_device()
 
 
-def test_too_little_memory_is_said_with_both_figures(monkeypatch):
+def test_the_error_says_how_much_memory_is_needed_and_free(monkeypatch):
     monkeypatch.setattr(device, "free_bytes", lambda: 3 * 2**30)
     device.check_memory(2**30, "this")
     with pytest.raises(DeviceMemoryError, match=r"this needs 5.0 GiB.*3.0 GiB are free"):

@@ -40,20 +40,20 @@ def check(there, here):
     ("shape", "n"),
     [((5,), 40), ((4, 3), 1), ((300, 2, 3), 50), ((9, 9, 9), 60), ((2**20,) * 3, 30)],
 )
-def test_the_same_as_on_the_host(shape, n):
+def test_observations_are_those_of_the_host(shape, n):
     coords, values = drawn(shape, n)
     check(observe_on_device(coords, values, shape=shape), observe(coords, values, shape=shape))
     check(observe_on_device(coords, values), observe(coords, values))
 
 
-def test_equal_values_deviate_by_nothing():
+def test_equal_values_have_no_variance():
     coords = np.zeros((60, 2), dtype=np.int64)
     there = observe_on_device(coords, np.full(60, 0.1))
     assert there.within == 0.0
     assert there.n_cells == 1
 
 
-def test_what_was_collapsed_can_be_sent():
+def test_collapsed_observations_can_be_uploaded():
     coords, values = drawn((4, 3, 5), 60)
     weights = np.random.default_rng(0).uniform(size=60)
     here = observe(coords, values, sample_weight=weights)
@@ -110,7 +110,7 @@ def test_a_tensor_without_cell_numbers_is_refused():
         observe_on_device([[0] * 4], [1.0], shape=(2**20,) * 4)
 
 
-def test_the_memory_it_takes_is_asked_for(monkeypatch):
+def test_the_memory_needed_is_checked_first(monkeypatch):
     asked = []
     monkeypatch.setattr(module, "check_memory", lambda needed, what: asked.append((needed, what)))
     observe_on_device([[0, 1]], [1.0])

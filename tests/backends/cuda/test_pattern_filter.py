@@ -1,4 +1,4 @@
-"""Patterns that a device leaves: all that hold a cheap box, hardly any that do not."""
+"""The patterns that a device lists against those that hold a cheap box."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ def test_leading_modes_are_summed_over_their_patterns():
 
 
 @pytest.mark.slow
-def test_what_would_take_too_long_is_left_to_the_host():
+def test_patterns_that_would_take_too_long_are_left_to_the_host():
     costs = draw((3, 4, 4), 3)
     least = least_costs(costs)
     cutoff = int(np.quantile(least, 0.3))
@@ -69,7 +69,7 @@ def test_what_would_take_too_long_is_left_to_the_host():
 
 
 @pytest.mark.slow
-def test_more_blocks_than_are_combined():
+def test_there_may_be_more_blocks_than_the_device_combines():
     costs = draw((3, 5, 4), 1)
     cutoff = int(0.9 * least_costs(costs).min())
     left = check(costs, [0, 1, 2, 3, 5], cutoff, exact=False)

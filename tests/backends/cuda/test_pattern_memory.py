@@ -1,4 +1,4 @@
-"""The shared memory of the pattern kernel: parts that follow each other, and fit."""
+"""The layout of the shared memory of the pattern kernel."""
 
 import itertools
 

@@ -7,7 +7,7 @@ import pytest
 
 import cells_cases
 import intensor
-from cells_cases import Case, sharded, some_of
+from cells_cases import Case, sharded, some_of, start_cluster
 from intensor.backends.cuda.shard import DeviceShard
 from intensor.backends.sharded.cells import ShardedCells
 from intensor.backends.sharded.shard import make_shard
@@ -23,26 +23,24 @@ def make(observations, radius):
 
 
 @pytest.mark.parametrize("repeats", [pytest.param(False, marks=slow), True])
-def test_sums(repeats):
+def test_sums_are_those_of_dense_matrices(repeats):
     cells_cases.check_sums(Case(make, (3, 2), n=30, repeats=repeats))
 
 
 @slow
 @pytest.mark.parametrize("negative", [False, True])
-def test_descent(negative):
+def test_a_descent_ends_where_no_mode_can_be_improved(negative):
     cells_cases.check_descent(Case(make, (3, 4, 2), n=60), negative=negative)
 
 
 @slow
-def test_refinement():
+def test_a_refinement_never_raises_the_objective():
     cells_cases.check_refinement(Case(make, (3, 4, 2), n=60, radius=0.7), negative=False)
 
 
 @slow
-def test_another_radius():
-    case, other = Case(make, (3, 4), n=40), Case(make, (3, 4), n=40, radius=1.5)
-    case.cells.rescale(1.5)
-    assert case.cells.evaluate(case.words, 70, case.weights) == pytest.approx(other.totals)
+def test_cells_follow_a_change_of_the_radius():
+    cells_cases.check_rescaling(make, (3, 4), n=40)
 
 
 def test_a_state_is_evaluated_once(monkeypatch):
@@ -56,7 +54,7 @@ def test_a_state_is_evaluated_once(monkeypatch):
     assert len(asked) == 1
 
 
-def test_it_travels_as_the_shard_it_was_made_of():
+def test_it_is_pickled_as_the_shard_it_was_made_of():
     observations = Case(make, (3, 4), n=40).observations
     shard = make_shard(observations)
     there = DeviceShard(shard)
@@ -67,24 +65,14 @@ def test_it_travels_as_the_shard_it_was_made_of():
 
 
 @pytest.mark.slow  # thousands of threads in the simulator, on every worker
-@pytest.mark.filterwarnings("ignore")  # of Dask's own
-def test_on_the_workers_of_a_cluster():
+@pytest.mark.filterwarnings("ignore")  # Dask warns a lot
+def test_workers_of_a_cluster_give_the_answer_of_the_host():
     distributed = pytest.importorskip("distributed")
     data = intensor.planted((4, 3, 3), 60, noise=0.1)
-    options = {
-        "shape": data.shape,
-        "radius": 1.0,
-        "rtol": 1e-12,
-        "exact": "off",
-        "max_iterations": 3,
-    }
+    options = {"radius": 1.0, "rtol": 1e-12, "exact": "off", "max_iterations": 3}
+    options["shape"] = data.shape
     here = intensor.solve(data.coords, data.values, **options)
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as there,
-        distributed.Client(there) as client,
-    ):
+    with start_cluster(2, processes=True) as there, distributed.Client(there) as client:
         found = intensor.solve(data.coords, data.values, client=client, device="cuda", **options)
     assert found.objective == pytest.approx(here.objective, rel=1e-9)
     assert np.array_equal(found.model.vertices.flags(), here.model.vertices.flags())

@@ -32,30 +32,27 @@ def make(request):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_sums(make, shape):
+def test_sums_are_those_of_dense_matrices(make, shape):
     cells_cases.check_sums(Case(make, shape, n=200))
 
 
 @pytest.mark.parametrize("negative", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_descent(make, shape, negative):
+def test_a_descent_ends_where_no_mode_can_be_improved(make, shape, negative):
     cells_cases.check_descent(Case(make, shape), negative=negative)
 
 
 @pytest.mark.parametrize("negative", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_refinement(make, shape, negative):
+def test_a_refinement_never_raises_the_objective(make, shape, negative):
     cells_cases.check_refinement(Case(make, shape, radius=0.7), negative=negative)
 
 
-def test_another_radius(make):
-    case, other = Case(make, (3, 4, 2)), Case(make, (3, 4, 2), radius=1.5)
-    case.cells.rescale(1.5)
-    assert case.cells.evaluate(case.words, 70, case.weights) == pytest.approx(other.totals)
-    assert case.cells.constant == pytest.approx(other.cells.constant)
+def test_cells_follow_a_change_of_the_radius(make):
+    cells_cases.check_rescaling(make, (3, 4, 2))
 
 
-def test_samples_are_cells(make):
+def test_a_sample_consists_of_observed_cells(make):
     case = Case(make, (3, 4, 3), n=80)
     found = case.cells.sample(25, np.random.default_rng(0))
     assert isinstance(found, CpuCells)
@@ -74,13 +71,10 @@ def test_samples_are_cells(make):
 
 def test_samples_do_not_depend_on_the_shards():
     def drawn(n_shards, seed):
-        cells = Case(
-            lambda observations, radius: ShardedCells(
-                cut(observations, n_shards), radius, Workers(1)
-            ),
-            (6, 7, 5),
-            n=300,
-        ).cells
+        def make(observations, radius):
+            return ShardedCells(cut(observations, n_shards), radius, Workers(1))
+
+        cells = Case(make, (6, 7, 5), n=300).cells
         return cells.sample(60, np.random.default_rng(seed)).packed
 
     one, four, other = drawn(1, 0), drawn(4, 0), drawn(1, 1)

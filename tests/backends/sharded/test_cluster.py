@@ -4,25 +4,17 @@ import asyncio
 
 import pytest
 
+from cells_cases import start_cluster
 from intensor.errors import ClusterError, SettingError, WorkerLostError
 
 distributed = pytest.importorskip("distributed")
 module = pytest.importorskip("intensor.backends.sharded.cluster")
-pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask's own
+pytestmark = pytest.mark.filterwarnings("ignore")  # Dask warns a lot
 
 
 @pytest.fixture
 def client():
-    with (
-        distributed.LocalCluster(
-            n_workers=1,
-            threads_per_worker=2,
-            processes=False,
-            dashboard_address=None,
-            silence_logs=50,
-        ) as there,
-        distributed.Client(there) as client,
-    ):
+    with start_cluster(1, threads=2) as there, distributed.Client(there) as client:
         yield client
 
 
@@ -30,7 +22,7 @@ def test_threads_of_all_workers_are_counted(client):
     assert module.check_workers(client) == 2
 
 
-def test_attempts_that_never_succeed_end(client):
+def test_attempts_end_when_none_succeeds(client):
     tried = []
 
     def broken():
@@ -57,12 +49,12 @@ def test_an_attempt_is_made_again_when_a_worker_is_lost(client):
     assert len(tried) == 2
 
 
-def test_errors_of_tasks_stay_what_they_are(client):
+def test_errors_of_tasks_pass_unchanged(client):
     with pytest.raises(ZeroDivisionError), module.cluster_errors(client):
         client.submit(lambda: 1 / 0).result()
 
 
-def test_a_client_closed_by_another_thread_is_told_of(client):
+def test_the_error_says_that_another_thread_closed_the_client(client):
     def attempt():
         client.close()
         raise AttributeError("'NoneType' object has no attribute 'send'")
@@ -72,7 +64,7 @@ def test_a_client_closed_by_another_thread_is_told_of(client):
     assert isinstance(caught.value.__cause__, AttributeError)
 
 
-def test_other_things_than_clients_are_refused(client):
+def test_only_synchronous_clients_are_accepted(client):
     address = client.scheduler.address
     with pytest.raises(SettingError, match=r"of type str; expected a distributed\.Client"):
         module.check_workers(address)

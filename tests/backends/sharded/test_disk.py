@@ -3,11 +3,10 @@
 import gc
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 import intensor
+from cells_cases import store_parquet
 from intensor.backends.sharded import disk
 from intensor.backends.sharded.cells import ShardedCells
 from intensor.backends.sharded.disk import FileArray, count_buckets, observe_on_disk
@@ -30,15 +29,6 @@ MANY = 200_000
 """Number of observations that need three buckets then."""
 
 
-def stored(folder, data, n_files=3):
-    folder.mkdir()
-    for number, rows in enumerate(np.array_split(np.arange(len(data.values)), n_files)):
-        columns = {f"mode{mode}": data.coords[rows, mode] for mode in range(data.coords.shape[1])}
-        table = pa.table({**columns, "value": data.values[rows]})
-        parquet.write_table(table, folder / f"part-{number}.parquet")
-    return folder
-
-
 def observed(path, **options):
     defaults = {"shape": None, "allow_negative": False, "threads": 1}
     options = {**defaults, "memory_limit": LITTLE_MEMORY, **options}
@@ -49,13 +39,12 @@ def observed(path, **options):
 def many(tmp_path_factory):
     """Return observations that need several buckets, and a folder that they are stored in."""
     data = intensor.planted((6, 5, 4), MANY, noise=0.1)
-    return data, stored(tmp_path_factory.mktemp("many") / "data", data)
+    return data, store_parquet(tmp_path_factory.mktemp("many") / "data", data)
 
 
-def test_everything_is_there_and_gone_with_the_last_reference(many, temporary):
+def test_files_hold_everything_and_go_with_the_last_reference(many, temporary):
     data, path = many
-    messages = []
-    found = observed(path, told=messages.append)
+    found = observed(path)
     here = intensor.data.observations.observe(data.coords, data.values)
     assert found.shape == here.shape
     assert (found.n, found.n_cells) == (here.n, here.n_cells)
@@ -64,8 +53,6 @@ def test_everything_is_there_and_gone_with_the_last_reference(many, temporary):
     for ours, theirs in zip(fetched.coords, here.coords, strict=True):
         assert np.array_equal(ours, theirs)
     np.testing.assert_allclose(fetched.means, here.means, rtol=1e-15)
-    assert messages[0] == "reading part-0.parquet"
-    assert messages[-1] == "collapsing 3 of 3"
     (folder,) = temporary.iterdir()
     assert not list(folder.glob("bucket*"))
     assert len(list(folder.glob("rows-*"))) == 3
@@ -74,9 +61,9 @@ def test_everything_is_there_and_gone_with_the_last_reference(many, temporary):
     assert not list(temporary.iterdir())
 
 
-def test_files_go_when_something_is_wrong(tmp_path, temporary):
+def test_files_are_deleted_after_an_error(tmp_path, temporary):
     data = intensor.planted((9, 8, 7), 600)
-    path = stored(tmp_path / "data", data)
+    path = store_parquet(tmp_path / "data", data)
     with pytest.raises(CoordinateError, match=r"part-0\.parquet, row \d+: 'mode2'"):
         observed(path, shape=(9, 8, 3))
     assert not list(temporary.iterdir())
@@ -84,7 +71,7 @@ def test_files_go_when_something_is_wrong(tmp_path, temporary):
 
 @pytest.mark.usefixtures("temporary")
 @pytest.mark.parametrize("threads", [1, 2])
-def test_the_same_answer_as_from_memory_in_several_shards(many, threads):
+def test_several_shards_give_the_answer_of_cells_in_memory(many, threads):
     data, path = many
     options = {"shape": data.shape, "radius": 1.0, "rtol": 1e-3, "exact": "off"}
     here = intensor.solve(data.coords, data.values, **options)
@@ -97,11 +84,11 @@ def test_the_same_answer_as_from_memory_in_several_shards(many, threads):
 
 @pytest.mark.usefixtures("temporary")
 @pytest.mark.parametrize("noise", [0.0, 0.1])
-def test_a_proof_from_one_shard(tmp_path, noise):
+def test_one_shard_gives_the_proof_of_cells_in_memory(tmp_path, noise):
     data = intensor.planted((6, 5, 4), 300, noise=noise)
     options = {"shape": data.shape, "radius": 1.0, "rtol": 1e-4 if noise else 1e-12}
     here = intensor.solve(data.coords, data.values, **options)
-    path = stored(tmp_path / "data", data)
+    path = store_parquet(tmp_path / "data", data)
     there = intensor.solve(path, "value", memory_limit="1 GiB", **options)
     assert there.status is here.status is intensor.Status.OPTIMAL
     assert there.objective == pytest.approx(here.objective, rel=1e-9, abs=1e-9)
@@ -120,14 +107,14 @@ def test_large_data_begins_with_a_sample(tmp_path, monkeypatch):
 
     monkeypatch.setattr(ShardedCells, "sample", sample)
     data = intensor.planted((60, 50, 40), 60_000)
-    path = stored(tmp_path / "data", data)
+    path = store_parquet(tmp_path / "data", data)
     options = {"radius": 1.0, "rtol": 1e-3, "exact": "off", "max_iterations": 3}
     result = intensor.solve(str(path), "value", shape=data.shape, **options)
     assert sampled
     assert intensor.nmse(result.model, data.truth) < 0.1
 
 
-def test_arrays_in_files(tmp_path):
+def test_slices_and_rows_of_a_file_are_those_of_the_array(tmp_path):
     array = np.random.default_rng(0).integers(0, 100, (50, 3)).astype(np.uint16)
     np.save(tmp_path / "a.npy", array)
     there = FileArray(tmp_path / "a.npy")
@@ -136,7 +123,7 @@ def test_arrays_in_files(tmp_path):
         assert np.array_equal(there[part], array[part])
 
 
-def test_buckets_follow_the_limit():
+def test_a_lower_memory_limit_needs_more_buckets():
     assert count_buckets(1000, 3, 1 << 30) == 1
     few, many = (count_buckets(2 * 10**8, 3, limit << 30) for limit in (16, 4))
     assert 1 < few < many
@@ -150,16 +137,16 @@ def test_buckets_follow_the_limit():
 
 
 @pytest.mark.parametrize("limit", ["lots", "", "-1", 0, True, "1.2.3 GiB", "4 XB"])
-def test_limits_that_make_no_sense(tmp_path, limit):
+def test_a_limit_that_makes_no_sense_is_refused(tmp_path, limit):
     data = intensor.planted((3, 3), 20)
-    path = stored(tmp_path / "data", data, n_files=1)
+    path = store_parquet(tmp_path / "data", data, n_files=1)
     with pytest.raises(SettingError, match="memory_limit is"):
         intensor.solve(path, "value", radius=1.0, memory_limit=limit)
 
 
-def test_calls_that_make_no_sense(tmp_path):
+def test_a_call_that_makes_no_sense_is_refused(tmp_path):
     data = intensor.planted((3, 3), 20)
-    path = stored(tmp_path / "data", data, n_files=1)
+    path = store_parquet(tmp_path / "data", data, n_files=1)
     with pytest.raises(SettingError, match=r"values must be the name of the column.*got list"):
         intensor.solve(path, [1.0], radius=1.0)
     with pytest.raises(SettingError, match='needs version="fast"; got version=8'):

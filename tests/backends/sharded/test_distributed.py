@@ -1,4 +1,4 @@
-"""Shards on a Dask cluster: the same answers, little traffic, and workers that die."""
+"""Shards on a Dask cluster: the same answers, also when workers are lost."""
 
 import os
 import signal
@@ -11,6 +11,7 @@ import pytest
 from pyarrow import parquet
 
 import intensor
+from cells_cases import start_cluster, store_parquet
 from intensor.errors import (
     ClusterError,
     CoordinateError,
@@ -23,38 +24,19 @@ from intensor.runtime.stopwatch import Stopwatch
 distributed = pytest.importorskip("distributed")
 CommClosedError = pytest.importorskip("distributed.comm.core").CommClosedError
 shards_there = pytest.importorskip("intensor.backends.sharded.distributed")
-pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask's own
-
-
-def cluster(n_workers, *, processes=False):
-    return distributed.LocalCluster(
-        n_workers=n_workers,
-        threads_per_worker=1,
-        processes=processes,
-        dashboard_address=None,
-        silence_logs=50,
-    )
+pytestmark = pytest.mark.filterwarnings("ignore")  # Dask warns a lot
 
 
 @pytest.fixture(scope="module")
 def two():
-    with cluster(2) as there, distributed.Client(there) as client:
+    with start_cluster(2) as there, distributed.Client(there) as client:
         yield client
 
 
 @pytest.fixture(scope="module", params=[1, 4])
 def client(request):
-    with cluster(request.param) as there, distributed.Client(there) as client:
+    with start_cluster(request.param) as there, distributed.Client(there) as client:
         yield client
-
-
-def stored(folder, data, n_files=3):
-    folder.mkdir()
-    for number, rows in enumerate(np.array_split(np.arange(len(data.values)), n_files)):
-        columns = {f"mode{mode}": data.coords[rows, mode] for mode in range(data.coords.shape[1])}
-        table = pa.table({**columns, "value": data.values[rows]})
-        parquet.write_table(table, folder / f"part-{number}.parquet")
-    return folder
 
 
 FEW = {"radius": 1.0, "rtol": 1e-12, "exact": "off", "max_iterations": 3}
@@ -73,29 +55,29 @@ def check_answers(client, tmp_path, noise):
     options = {"shape": data.shape, **FEW}
     here = intensor.solve(data.coords, data.values, **options)
     check(intensor.solve(data.coords, data.values, client=client, **options), here)
-    path = stored(tmp_path / "data", data)
+    path = store_parquet(tmp_path / "data", data)
     check(intensor.solve(path, "value", client=client, **options), here)
 
 
-def test_the_same_answer_as_from_memory(two, tmp_path):
+def test_the_answer_is_that_of_cells_in_memory(two, tmp_path):
     check_answers(two, tmp_path, noise=0.1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 0.1])
-def test_the_same_answer_on_any_number_of_workers(client, tmp_path, noise):
+def test_the_answer_is_the_same_on_any_number_of_workers(client, tmp_path, noise):
     check_answers(client, tmp_path, noise)
 
 
 @pytest.mark.slow
-def test_a_proof_for_cells_that_are_fetched(two):
+def test_a_bound_is_proven_on_fetched_cells(two):
     data = intensor.planted((3, 3, 2), 30, noise=0.1)
     result = intensor.solve(data.coords, data.values, radius=1.0, tol=1e-3, client=two)
     assert result.status is intensor.Status.OPTIMAL
     assert intensor.verify(result, data.coords, data.values).ok
 
 
-def test_a_data_frame(two):
+def test_a_dask_data_frame_can_be_solved(two):
     frames = pytest.importorskip("dask.dataframe")
     pandas = pytest.importorskip("pandas")
     data = intensor.planted((6, 5, 4), 300)
@@ -110,7 +92,7 @@ def test_a_data_frame(two):
 def test_a_cell_on_two_files_is_one_cell(two, tmp_path):
     # Its variance is part of the constant, which only a merged cell tells.
     data = intensor.planted((3, 3), 40, noise=0.2)
-    path = stored(tmp_path / "data", data, n_files=4)
+    path = store_parquet(tmp_path / "data", data, n_files=4)
     here = intensor.solve(data.coords, data.values, **FEW)
     there = intensor.solve(path, "value", client=two, **FEW)
     check(there, here)
@@ -118,22 +100,22 @@ def test_a_cell_on_two_files_is_one_cell(two, tmp_path):
     assert there.bound > 0.0
 
 
-def test_more_workers_than_cells(two):
+def test_there_may_be_more_workers_than_cells(two):
     result = intensor.solve([[0, 0], [0, 0]], [1.0, 1.0], radius=2.0, client=two)
     assert result.status is intensor.Status.OPTIMAL
     assert result.objective <= 1e-6
 
 
-def test_bad_rows_are_named(two, tmp_path):
+def test_the_error_names_the_bad_row(two, tmp_path):
     data = intensor.planted((6, 5, 4), 100)
-    path = stored(tmp_path / "data", data)
+    path = store_parquet(tmp_path / "data", data)
     with pytest.raises(CoordinateError, match=r"part-\d\.parquet, row \d+: 'mode1' is"):
         intensor.solve(path, "value", radius=1.0, shape=(6, 2, 4), client=two)
 
 
-def test_no_workers():
-    said = pytest.raises(ClusterError, match="no workers; start some")
-    with cluster(0) as there, distributed.Client(there) as client, said:
+def test_a_cluster_without_workers_is_refused():
+    refused = pytest.raises(ClusterError, match="no workers; start some")
+    with start_cluster(0) as there, distributed.Client(there) as client, refused:
         intensor.solve([[0, 0]], [1.0], radius=1.0, client=client)
 
 
@@ -151,8 +133,8 @@ def test_a_killed_worker_costs_nothing_but_time(tmp_path, source):
     here = intensor.solve(data.coords, data.values, **options)
     given = (data.coords, data.values)
     if source == "files":
-        given = (stored(tmp_path / "data", data), "value")
-    with cluster(2, processes=True) as there, distributed.Client(there) as client:
+        given = (store_parquet(tmp_path / "data", data), "value")
+    with start_cluster(2, processes=True) as there, distributed.Client(there) as client:
         killed = []
 
         def kill(progress):
@@ -166,7 +148,7 @@ def test_a_killed_worker_costs_nothing_but_time(tmp_path, source):
     assert found.objective == pytest.approx(here.objective, rel=1e-9)
 
 
-def test_what_cannot_be_loaded_again_is_said(two):
+def test_the_error_says_that_observations_cannot_be_loaded_again(two):
     class Gone:
         status = "lost"
 
@@ -183,7 +165,7 @@ def test_what_cannot_be_loaded_again_is_said(two):
         pytest.param([0.1, 0.5, 0.4], True, marks=pytest.mark.slow),
     ],
 )
-def test_values_above_the_radius_are_warned_of(two, tmp_path, values, client_there):
+def test_values_above_the_radius_raise_a_warning(two, tmp_path, values, client_there):
     table = pa.table({"a": [0, 1, 2], "b": [0, 1, 1], "value": values})
     parquet.write_table(table, tmp_path / "part.parquet")
     options = {"client": two} if client_there else {}
@@ -195,7 +177,7 @@ def test_values_above_the_radius_are_warned_of(two, tmp_path, values, client_the
         intensor.solve(tmp_path, "value", radius=0.45, **options)
 
 
-def test_workers_that_are_started_again_are_waited_for():
+def test_a_solve_waits_for_workers_that_are_started_again():
     data = intensor.planted((6, 5, 4), 100, noise=0.1)
     here = intensor.solve(data.coords, data.values, **FEW)
 
@@ -206,7 +188,7 @@ def test_workers_that_are_started_again_are_waited_for():
             assert client.nthreads() == {}
             there.scale(1)  # which takes a moment
 
-    with cluster(1) as there, distributed.Client(there) as client:
+    with start_cluster(1) as there, distributed.Client(there) as client:
         found = intensor.solve(data.coords, data.values, client=client, callback=lose_all, **FEW)
         check(found, here)
         there.scale(0)
@@ -216,11 +198,8 @@ def test_workers_that_are_started_again_are_waited_for():
             alone.ask("evaluate")
 
 
-# --- clients that go away
-
-
-def ends(how, there, client):
-    """End something that a solve needs."""
+def end(how, there, client):
+    """Close the client, the cluster or the scheduler of a solve."""
     {"client": client.close, "cluster": there.close, "scheduler": client.shutdown}[how]()
 
 
@@ -232,22 +211,22 @@ def ends(how, there, client):
         pytest.param("scheduler", marks=pytest.mark.slow),
     ],
 )
-def test_a_client_that_is_closed_in_the_middle_is_told_of(how):
+def test_the_error_says_that_the_client_was_closed(how):
     data = intensor.planted((6, 5, 4), 100, noise=0.1)
 
     def close(progress):
         if progress.iteration == 2:
-            ends(how, there, client)
+            end(how, there, client)
 
-    with cluster(1) as there, distributed.Client(there) as client:
-        said = pytest.raises(ClusterError, match="the client is closed: someone closed it")
-        with said:
+    with start_cluster(1) as there, distributed.Client(there) as client:
+        refused = pytest.raises(ClusterError, match="the client is closed: someone closed it")
+        with refused:
             intensor.solve(data.coords, data.values, client=client, callback=close, **FEW)
-        with said:
+        with refused:
             intensor.solve(data.coords, data.values, client=client, **FEW)
 
 
-def test_a_scheduler_that_does_not_answer_is_told_of(two, monkeypatch):
+def test_the_error_says_that_the_scheduler_does_not_answer(two, monkeypatch):
     def fail(*unused):
         raise CommClosedError("connection reset")
 
@@ -257,37 +236,37 @@ def test_a_scheduler_that_does_not_answer_is_told_of(two, monkeypatch):
     assert "connection reset" in str(caught.value)
 
 
-def test_workers_lost_while_observations_are_distributed_are_told_of(two, monkeypatch, tmp_path):
+def test_the_error_says_that_workers_were_lost_while_loading(two, monkeypatch, tmp_path):
     def fail(*unused, **options):
         raise distributed.KilledWorker("task", "worker", 3)
 
     monkeypatch.setattr(two, "gather", fail)
-    path = stored(tmp_path / "data", intensor.planted((3, 3), 20))
+    path = store_parquet(tmp_path / "data", intensor.planted((3, 3), 20))
     with pytest.raises(WorkerLostError, match="while observations were distributed"):
         intensor.solve(path, "value", radius=1.0, client=two)
 
 
-def test_compiling_on_a_worker_does_not_count_here(two, monkeypatch):
-    watch = Stopwatch()
-    monkeypatch.setattr(shards_there, "COMPILING", watch)
+def test_compiling_on_a_worker_is_added_to_the_stopwatch_here(two, monkeypatch):
+    stopwatch = Stopwatch()
+    monkeypatch.setattr(shards_there, "COMPILING", stopwatch)
     monkeypatch.setattr(
         shards_there,
         "run_until_done",
         lambda *unused, **options: time.sleep(0.1) or [("answer", 0.06)],
     )
     assert shards_there.DaskShards(two, [], ()).ask("evaluate") == ["answer"]
-    assert watch.seconds() == pytest.approx(0.06)
+    assert stopwatch.seconds() == pytest.approx(0.06)
 
 
-def test_workers_say_for_how_long_they_compiled(monkeypatch):
-    watch = Stopwatch()
-    monkeypatch.setattr(shards_there, "COMPILING", watch)
+def test_workers_return_the_seconds_that_they_compiled(monkeypatch):
+    stopwatch = Stopwatch()
+    monkeypatch.setattr(shards_there, "COMPILING", stopwatch)
 
     class Busy:
         """A shard whose kernel is compiled for a while."""
 
         def evaluate(self, number, *, workers):
-            with watch:
+            with stopwatch:
                 time.sleep(0.02)
             return number
 

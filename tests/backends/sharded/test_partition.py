@@ -1,4 +1,4 @@
-"""Buckets: a cell is in one of them, and nothing is lost on the way."""
+"""Buckets: every cell is in one of them, with all its observations."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_a_cell_has_one_bucket_and_buckets_are_even():
 
 
 @pytest.mark.parametrize("n_buckets", [1, 3, 40])
-def test_nothing_is_lost(tmp_path, n_buckets):
+def test_every_observation_comes_back_from_its_bucket(tmp_path, n_buckets):
     coords, values = drawn()
     buckets = Buckets(tmp_path, 3, n_buckets)
     for start in range(0, 500, 90):
@@ -48,7 +48,7 @@ def test_nothing_is_lost(tmp_path, n_buckets):
     assert not list(tmp_path.iterdir())
 
 
-def test_totals_add_up_to_those_of_all(tmp_path):
+def test_totals_of_shards_add_up(tmp_path):
     coords, values = drawn()
     full = observe(coords, values, shape=(9, 8, 7))
     owners = bucket_of(coords, 4)
@@ -67,7 +67,7 @@ def test_totals_add_up_to_those_of_all(tmp_path):
         assert np.all(np.diff(shard.counts.astype(int)) <= 0)
 
 
-def test_no_observations_are_an_empty_shard():
+def test_no_observations_make_an_empty_shard():
     shard, totals = collapse_shard(
         np.empty((0, 2), dtype=int), np.empty(0), (3, 4), allow_negative=False
     )

@@ -1,4 +1,4 @@
-"""A shard: random cells, all cells, and how much there is to move."""
+"""A shard: its cells, random cells of it, and its size."""
 
 import pickle
 import sys
@@ -35,7 +35,7 @@ def test_all_cells_are_fetched_and_drawn(shard):
             assert np.array_equal(getattr(found, name), getattr(shard, name))
 
 
-def test_drawn_cells_are_cells_and_depend_on_the_seed(shard):
+def test_drawn_cells_belong_to_the_shard_and_depend_on_the_seed(shard):
     half = np.uint64(2**63)
     one, same, other = (shard.draw(np.uint64(s), half, workers=ONE) for s in (1, 1, 2))
     known = dict(zip(map(tuple, shard.rows.tolist()), shard.means.tolist(), strict=True))
@@ -47,7 +47,7 @@ def test_drawn_cells_are_cells_and_depend_on_the_seed(shard):
     assert shard.draw(np.uint64(1), np.uint64(0), workers=ONE).n_cells == 0
 
 
-def test_its_size_is_that_of_its_arrays(shard):
+def test_the_size_of_a_shard_is_that_of_its_arrays(shard):
     nbytes = shard.rows.nbytes + shard.means.nbytes + shard.counts.nbytes
     assert nbytes <= sys.getsizeof(shard) < nbytes + 100
     sizeof = pytest.importorskip("dask.sizeof").sizeof

@@ -1,15 +1,16 @@
-"""The cells of a problem on a CUDA device; see ``Cells`` for the methods."""
+"""The cells of a problem on a CUDA device."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from intensor._arrays import AnyArray, FloatArray, IndexArray, WordArray
+from intensor._arrays import AnyArray, FloatArray, WordArray
 from intensor.backends.base import BoundSums, Cells
 from intensor.backends.cpu import CpuCells
 from intensor.backends.cuda import gram, sums
@@ -25,36 +26,23 @@ from intensor.runtime.threads import Workers
 __all__ = ["CudaCells"]
 
 MAX_HOST_SAMPLE = 1 << 18
-"""Largest number of cells of a sample that is solved in memory, where CPU threads are as fast."""
+"""Most cells of a sample that is solved in memory, because CPU threads are as fast for it."""
 INTEGER_RANGE = 2.0**61
 """Bound on the sum of the sizes of all costs once they are scaled to integers."""
 MIN_RUN_CELLS = 4
-"""Fewest cells per combination of a mode's index and the earlier ones to sum the mode in runs."""
+"""Fewest cells per combination of a mode's index and the earlier ones for ``lane_sums_runs``."""
 BYTES_PER_CELL = 16
-"""Bytes of target and cost of a cell, which come on top of the observations."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Views:
-    """The arrays of ``CudaCells`` in the form that kernels take; ``sums`` mode by mode."""
-
-    rows: Any
-    targets: Any
-    costs: Any
-    shares: Any
-    totals: Any
-    vertex_totals: Any
-    sums: list[Any]
+"""Bytes of the target and the cost of a cell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Descent:
-    """Lanes on the device, and what kernels need to know to sum over them.
+    """Lanes on the device, and how kernels sum over them.
 
     Attributes
     ----------
     lanes, origins
-        (sum(shape), 1) bits of the lanes, and of the vertices that are to be exchanged for them.
+        (sum(shape), 1) bits of the lanes, and of the vertices that they will replace.
     weights, exchange
         (64,) weights of the vertices to exchange, and whether there are any.
     sign, scale
@@ -70,12 +58,10 @@ class _Descent:
 
 
 class CudaCells(CellsElsewhere):
-    """Cells on the device, summed over by kernels; only vertices and sums travel.
+    """Cells on the device, summed over by kernels; see ``Cells`` for the methods.
 
     Parameters
     ----------
-    data
-        The observations on the device.
     radius
         Unit of the values.
     workers
@@ -102,17 +88,16 @@ class CudaCells(CellsElsewhere):
         self._targets = data.means / radius
         self._costs = self._xp.empty(data.n_cells)
         self._largest_cost = 0.0
-        if data.shares is None:
-            self._shares, self._one_share = data.counts, 1.0 / data.n
-        else:
-            self._shares, self._one_share = data.shares, 1.0
+        self._weighted = data.shares is not None
+        self._shares = data.shares if self._weighted else data.counts
+        self._one_share = 1.0 if self._weighted else 1.0 / data.n
         self._largest_share = float(self._shares.max())
         self._step = int(self._shares.size > 1 or data.n_cells == 1)
         self._grid = grid_of(data.n_cells)
         self._totals = self._xp.zeros((self._grid, 4))
         self._vertex_totals = self._xp.zeros((self._grid, 64))
         self._sums = self._xp.zeros((max(data.shape), 64), dtype=np.int64)
-        self._views = _Views(
+        self._views = SimpleNamespace(  # the arrays in the form that kernels take
             rows=for_kernels(data.rows),
             targets=for_kernels(self._targets),
             costs=for_kernels(self._costs),
@@ -143,52 +128,36 @@ class CudaCells(CellsElsewhere):
 
     def shared(self, words: WordArray, first: int, last: int) -> FloatArray:
         """Return the (last - first, last) shares of the cells that two vertices have in common."""
-        weighted = self._data.shares is not None
-        common = self.common(words, first, last)
-        common *= 1.0 / INTEGER_RANGE if weighted else self._one_share
-        return common
+        unit = 1.0 / INTEGER_RANGE if self._weighted else self._one_share
+        return self.common(words, first, last) * unit
 
     def common(self, words: WordArray, first: int, last: int) -> FloatArray:
         """Return the (last - first, last) numbers of observations that vertices have in common.
 
-        With weights, it returns shares as integers instead, ``INTEGER_RANGE`` for all cells.
+        With weights, it returns shares in multiples of ``1 / INTEGER_RANGE`` instead.
         """
         first_word, n_words = first // 64, -(-last // 64)
         table = self._send(narrow(words[:, :n_words], last))
+        rows, shares = self._views.rows, self._views.shares
+        planes = (int(self._largest_share) - 1).bit_length()
         blocks = self._xp.zeros((n_words - first_word, n_words, 64, 64), dtype=np.int64)
         for left in range(first_word, n_words):
             low, high = max(first - 64 * left, 0), min(last - 64 * left, 64)
             for right in range(n_words):
-                n_right = min(last - 64 * right, 64)
                 found = blocks[left - first_word, right]
-                self._count_common(table, (left, low, high), (right, n_right), found)
+                if self._weighted:
+                    gram.gram_block_weighted[self._grid, TILE](
+                        rows, table, left, right, shares, INTEGER_RANGE, found
+                    )
+                    continue
+                n_right = min(last - 64 * right, 64)
+                pairs = (left, low, high, right, n_right, (n_right - 1).bit_length())
+                gram.gram_block[self._grid, TILE](
+                    rows, table, *pairs, shares, self._step, planes, found
+                )
         counts = to_host(blocks).swapaxes(1, 2).reshape(-1, 64 * n_words)
         common: FloatArray = counts[first - 64 * first_word :][: last - first, :last].astype(float)
         return common
-
-    def _count_common(
-        self, table: Any, left: tuple[int, int, int], right: tuple[int, int], out_counts: Any
-    ) -> None:
-        """Count the observations that vertices of two words have in common.
-
-        Parameters
-        ----------
-        left
-            A word, and the first and last + 1 of its vertices.
-        right
-            Another word, and the number of its vertices.
-        """
-        rows, shares = self._views.rows, self._views.shares
-        if self._data.shares is not None:
-            gram.gram_block_weighted[self._grid, TILE](
-                rows, table, left[0], right[0], shares, INTEGER_RANGE, out_counts
-            )
-            return
-        digits = (right[1] - 1).bit_length()
-        planes = (int(self._largest_share) - 1).bit_length()
-        gram.gram_block[self._grid, TILE](
-            rows, table, *left, *right, digits, shares, self._step, planes, out_counts
-        )
 
     def vertex_sums(self, words: WordArray, first: int, last: int, out_sums: FloatArray) -> None:
         """Write the sums of the gradient over vertices first..last-1 to the same positions."""
@@ -222,8 +191,7 @@ class CudaCells(CellsElsewhere):
             if not live:
                 break
         lanes[:] = to_host(table)[:, 0]
-        found: FloatArray = values[:count]
-        return found
+        return values[:count]
 
     def mode_sums(
         self,
@@ -235,15 +203,11 @@ class CudaCells(CellsElsewhere):
         weights: FloatArray | None = None,
         negative: bool = False,
     ) -> FloatArray:
-        """Return the (r, 64) cost of each index of a mode, lane by lane.
-
-        ``origins`` are vertices in use that are to be exchanged, and ``weights`` (64,) theirs.
-        """
-        chosen = np.zeros(64) if weights is None else weights
-        start = lanes if origins is None else origins
-        descent = self._descent(
-            self._send(lanes[:, np.newaxis]), start, chosen, 64, negative=negative
-        )
+        """Return the (r, 64) cost of each index of a mode, lane by lane; see ``Shard``."""
+        sent = self._send(lanes[:, np.newaxis])
+        origins = lanes if origins is None else origins
+        weights = np.zeros(64) if weights is None else weights
+        descent = self._descent(sent, origins, weights, 64, negative=negative)
         self._sum_mode(mode, descent, live, 64)
         part = self._sums[: self.shape[mode]]
         found: FloatArray = to_host(part) / descent.scale
@@ -253,7 +217,7 @@ class CudaCells(CellsElsewhere):
     def _descent(
         self, lanes: Any, origins: WordArray, weights: FloatArray, count: int, *, negative: bool
     ) -> _Descent:
-        """Send everything about ``count`` lanes but their bits, which are on the device."""
+        """Send origins and weights of ``count`` lanes, whose bits are on the device already."""
         curvature = float(weights.max()) * self._one_share * self._largest_share
         largest_sum = (self._largest_cost + curvature) * self.n_cells
         return _Descent(
@@ -266,7 +230,7 @@ class CudaCells(CellsElsewhere):
         )
 
     def _sum_mode(self, mode: int, descent: _Descent, live: np.uint64, count: int) -> None:
-        """Add the cost of each index of a mode, as an integer, to sums that are zero."""
+        """Fill the sums of a mode, which are 0, with the cost of each index as an integer."""
         shared = (
             self._views.rows,
             self._views.costs,
@@ -301,49 +265,22 @@ class CudaCells(CellsElsewhere):
         return x
 
     def sample(self, size: int, rng: np.random.Generator) -> Cells:
-        """Return about ``size`` random cells as a problem of its own.
-
-        The cells are those that ``CpuCells`` would draw: it counts them by falling counts.
-        """
-        xp, data = self._xp, self._data
+        """Return about ``size`` random cells, the same ones as ``CpuCells`` would draw."""
+        data = self._data
         drawn = distinct(rng.integers(0, self.n_cells, size=size))
-        once = data.counts.size < self.n_cells
-        chosen = xp.asarray(drawn if once else self._by_falling_counts(drawn))
-        shares = None if data.shares is None else data.shares[chosen]
+        chosen = self._xp.asarray(data.by_falling_counts(drawn))
         if drawn.size > self._max_host_sample:
-            counts = data.counts if once else data.counts[chosen]
-            part = DeviceObservations(
-                shape=data.shape,
-                rows=xp.ascontiguousarray(data.rows[:, chosen]),
-                counts=counts,
-                means=data.means[chosen],
-                n=drawn.size if once else int(counts.sum()),
-                within=data.within,
-                mean_square=data.mean_square,
-                shares=None if shares is None else shares / shares.sum(),
-            )
-            return CudaCells(part, self._radius, self._workers)
+            return CudaCells(data.select(chosen), self._radius, self._workers)
+        once = data.observed_once
         packed = pack_sample(
             shape=data.shape,
             rows=np.ascontiguousarray(to_host(data.rows[:, chosen]).T),
             targets=to_host(self._targets[chosen]),
             counts=np.ones(drawn.size, dtype=np.uint8) if once else to_host(data.counts[chosen]),
-            shares=None if shares is None else to_host(shares),
+            shares=None if data.shares is None else to_host(data.shares[chosen]),
             constant=self.constant,
         )
         return CpuCells(packed, self._workers)
-
-    def _by_falling_counts(self, ranks: IndexArray) -> IndexArray:
-        """Return the cells of these ranks in the order of falling counts."""
-        counts = self._data.counts
-        cells = np.empty(ranks.size, dtype=np.int64)
-        passed = 0
-        for count in range(int(counts.max()), 0, -1):
-            alike = self._xp.flatnonzero(counts == count)
-            first, last = np.searchsorted(ranks, (passed, passed + int(alike.size)))
-            cells[first:last] = to_host(alike[self._xp.asarray(ranks[first:last] - passed)])
-            passed += int(alike.size)
-        return cells
 
     def _send(self, array: AnyArray) -> Any:
         """Copy an array to the device, for kernels."""

@@ -1,4 +1,4 @@
-"""Kernels that collapse observations into unique cells on a device, as ``data`` does on the CPU."""
+"""Observations on a device, grouped by cell and collapsed, as ``data`` does it on the CPU."""
 
 from __future__ import annotations
 
@@ -8,76 +8,11 @@ import numba.cuda
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
-from intensor.backends.cuda.thread_blocks import TILE, add_up, grid_of
+from intensor.backends.cuda.thread_blocks import TILE, add_up
 
 cuda: Any = numba.cuda
 
-__all__ = [
-    "collapse_cells",
-    "fold_column",
-    "fold_keys",
-    "group",
-    "number_keys",
-    "split_keys",
-    "take_rows",
-]
-
-
-@cuda.jit(cache=True)
-def fold_column(column: AnyArray, length: int, out_keys: IndexArray) -> None:
-    """Append the index of one more mode to the number of each observation's cell."""
-    cell = cuda.grid(1)
-    while cell < out_keys.size:
-        out_keys[cell] = out_keys[cell] * length + np.int64(column[cell])
-        cell += cuda.gridsize(1)
-
-
-@cuda.jit(cache=True)
-def number_keys(row_bits: int, out_keys: IndexArray) -> None:
-    """Put the number of its row into the lowest bits of each key."""
-    row = cuda.grid(1)
-    while row < out_keys.size:
-        out_keys[row] = (out_keys[row] << row_bits) | row
-        row += cuda.gridsize(1)
-
-
-@cuda.jit(cache=True)
-def take_rows(row_bits: int, out_keys: IndexArray, out_order: AnyArray) -> None:
-    """Take the numbers of the rows out of the keys again."""
-    row = cuda.grid(1)
-    mask = (np.int64(1) << row_bits) - 1
-    while row < out_keys.size:
-        out_order[row] = out_keys[row] & mask
-        out_keys[row] >>= row_bits
-        row += cuda.gridsize(1)
-
-
-@cuda.jit(cache=True)
-def split_keys(
-    keys: IndexArray,
-    starts: IndexArray,
-    lengths: IndexArray,
-    offsets: IndexArray,
-    out_rows: AnyArray,
-) -> None:
-    """Split the numbers of the cells into indices.
-
-    Parameters
-    ----------
-    keys
-        (n,) sorted numbers of the observations' cells.
-    starts
-        (u,) position at which each cell's observations begin.
-    out_rows
-        (p, u) filled with positions in the flags.
-    """
-    cell = cuda.grid(1)
-    while cell < starts.size:
-        key = keys[starts[cell]]
-        for mode in range(lengths.size - 1, -1, -1):
-            out_rows[mode, cell] = offsets[mode] + key % lengths[mode]
-            key //= lengths[mode]
-        cell += cuda.gridsize(1)
+__all__ = ["collapse_cells", "fold_keys", "group"]
 
 
 @cuda.jit(cache=True)
@@ -103,8 +38,7 @@ def collapse_cells(
     """
     partial = cuda.shared.array((2, TILE), numba.float64)
     thread = cuda.threadIdx.x
-    deviation = 0.0
-    square = 0.0
+    deviation, square = 0.0, 0.0
     cell = cuda.blockIdx.x * TILE + thread
     while cell < starts.size:
         first = starts[cell]
@@ -135,26 +69,25 @@ def fold_keys(columns: tuple[AnyArray, ...], shape: Shape, xp: Any) -> IndexArra
     """Return the number of each observation's cell in the full tensor."""
     keys: IndexArray = xp.zeros(columns[0].shape[0], dtype=np.int64)
     for column, length in zip(columns, shape, strict=True):
-        fold_column[grid_of(keys.size), TILE](column, length, keys)
+        keys *= length
+        keys += column.astype(np.int64, copy=False)
     return keys
 
 
 def group(keys: IndexArray, n_keys: int, xp: Any) -> tuple[AnyArray, IndexArray]:
-    """Sort keys in place; return their order and the position at which each distinct one begins.
+    """Sort keys below ``n_keys`` in place.
 
-    Parameters
-    ----------
-    n_keys
-        Keys are below this number.
+    It returns their order, and the position at which each distinct key begins.
     """
     n = keys.size
     row_bits = (n - 1).bit_length()
     kind = np.uint32 if n <= 2**32 else np.int64
     if (n_keys - 1).bit_length() + row_bits <= 63:
-        number_keys[grid_of(n), TILE](row_bits, keys)
+        keys <<= row_bits  # with the number of its row in the lowest bits, a key sorts stably
+        keys |= xp.arange(n)
         keys.sort()
-        order = xp.empty(n, dtype=kind)
-        take_rows[grid_of(n), TILE](row_bits, keys, order)
+        order = (keys & ((1 << row_bits) - 1)).astype(kind)
+        keys >>= row_bits
     else:
         order = xp.argsort(keys, kind="stable")
         keys[:] = keys[order]

@@ -31,7 +31,7 @@ def simulated() -> bool:
 
 
 def check_device() -> None:
-    """Raise a DeviceError that names what is missing for a CUDA device to be used."""
+    """Raise a DeviceError that names the package or device that is missing."""
     for package in ("numba_cuda",) if simulated() else ("numba_cuda", "cupy"):
         if importlib.util.find_spec(package) is None:
             raise DeviceError(f"device is 'cuda', but {package} is not installed: {HELP}")

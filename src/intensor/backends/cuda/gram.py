@@ -19,11 +19,11 @@ WARP = 32
 ALL_LANES = 0xFFFFFFFF
 PARTS = TILE // WARP
 PADDED = PARTS + 1
-"""Row length that puts the bits of neighbouring vertices into different memory banks."""
+"""Row length for which the bits of neighbouring vertices are in different memory banks."""
 PAIRS = 4096 // TILE
 """Number of entries of a block of the Gram matrix that one thread counts."""
 MAILBOX = TILE if simulated() else 1
-"""Length of the shared array that replaces shuffles between lanes in the simulator."""
+"""Length of the shared array that the simulator uses instead of shuffles between lanes."""
 ONE = np.uint64(1)
 
 

@@ -1,4 +1,8 @@
-"""Alternating minimisation in bit lanes as CUDA kernels, the twins of ``kernels.lanes``."""
+"""Alternating minimisation in bit lanes as CUDA kernels, the twins of ``kernels.lanes``.
+
+``rows`` is (p, u) here, and ``lanes`` and ``origins`` are (sum(shape), 1). Cell j counts
+``one_share * shares[j * step]``.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +19,11 @@ cuda: Any = numba.cuda
 __all__ = ["lane_sums", "lane_sums_runs", "switch_lanes"]
 
 STRETCH = 16
-"""Number of cells that ``lane_sums_runs`` adds without looking at their index if it is the same."""
+"""Number of cells of equal index that ``lane_sums_runs`` adds up without looking at the index."""
 STRETCHES_PER_TILE = TILE // STRETCH
 """Number of stretches in a tile; a kernel needs it as a constant."""
 ALL_SHARES = 2.0**61
-"""The integer that stands for the shares of all cells together."""
+"""Integer to which the shares of all cells are scaled."""
 ONE = np.uint64(1)
 
 
@@ -56,21 +60,11 @@ def lane_sums(
 
     Parameters
     ----------
-    shares, step, one_share
-        Cell j counts ``one_share * shares[j * step]``.
     sign, scale
         Costs are multiplied by the sign and counted in integer multiples of ``1 / scale``.
     origins, weights
-        (sum(shape), 1) and (64,) vertices to exchange and their weights, as in the twin
-        ``lane_sums_around``; a weight of 0 leaves the cost as it is, as in ``lane_sums``.
-    lanes
-        (sum(shape), 1) one bit per lane.
-    live
-        Lanes whose value still falls; the others are skipped.
-    low
-        Position at which the mode begins in ``lanes``.
-    out_sums
-        (r, 64) to which the costs are added.
+        Vertices to exchange and their (64,) weights, as in the twin ``lane_sums_around``; a weight
+        of 0 does not change the cost.
     """
     cell = cuda.blockIdx.x * TILE + cuda.threadIdx.x
     while cell < costs.size:
@@ -119,7 +113,7 @@ def lane_sums_runs(  # noqa: PLR0912, PLR0915  (the innermost loop, for each cas
     low: int,
     out_sums: IndexArray,
 ) -> None:
-    """Do the same faster where neighbouring cells mostly have the same index of the mode.
+    """Do the same, but faster if neighbouring cells mostly have the same index of the mode.
 
     A thread follows one lane through its part of every tile and adds to ``out_sums`` only when the
     index changes. Blocks take consecutive tiles.
@@ -215,7 +209,7 @@ def switch_lanes(
     count
         Number of lanes in use, the first ones; the others are ignored.
     out_lanes
-        (sum(shape), 1) the part that belongs to the mode, from ``low`` on, is set.
+        (sum(shape), 1) the part that belongs to the mode and begins at ``low`` is set.
     out_values
         (64,) to which the value of each lane is added.
     """

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from intensor._arrays import AnyArray, Shape
-from intensor.backends.cuda.collapse import collapse_cells, fold_keys, group, split_keys
+from intensor._arrays import AnyArray, IndexArray, Shape
+from intensor.backends.cuda.collapse import collapse_cells, fold_keys, group
 from intensor.backends.cuda.device import array_module, check_device, check_memory, to_host
 from intensor.backends.cuda.thread_blocks import TILE, grid_of
 from intensor.backends.select import on_device
@@ -23,7 +23,7 @@ from intensor.problem.vertex import mode_offsets
 __all__ = ["DeviceObservations", "observe_on_device", "upload"]
 
 COLLAPSING_BYTES = 40
-"""Bytes on the device that collapsing takes per observation, on top of the observations."""
+"""Bytes of device memory per observation that collapsing takes in addition to the observations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,14 +32,12 @@ class DeviceObservations:
 
     Attributes
     ----------
-    shape
-        Lengths of the p modes.
     rows
         (p, u) positions of each cell's indices in flags and lanes.
     counts
         (u,) how often each cell was observed; a single 1 if every cell was observed once.
     shares
-        (u,) how much each cell counts; None where that is ``counts / n``.
+        (u,) how much each cell counts; None if that is ``counts / n``.
     means
         (u,) mean of the observed values of each cell.
     n, within, mean_square
@@ -60,12 +58,44 @@ class DeviceObservations:
         """Number of distinct cells observed, u."""
         return int(self.means.size)
 
+    @property
+    def observed_once(self) -> bool:
+        """Whether every cell was observed once."""
+        return int(self.counts.size) < self.n_cells
+
+    def select(self, chosen: Any) -> DeviceObservations:
+        """Return the chosen cells, with shares that sum to 1 again."""
+        xp = array_module()
+        counts = self.counts if self.observed_once else self.counts[chosen]
+        shares = None if self.shares is None else self.shares[chosen]
+        return replace(
+            self,
+            rows=xp.ascontiguousarray(self.rows[:, chosen]),
+            counts=counts,
+            means=self.means[chosen],
+            n=int(chosen.size) if self.observed_once else int(counts.sum()),
+            shares=None if shares is None else shares / shares.sum(),
+        )
+
+    def by_falling_counts(self, ranks: IndexArray) -> IndexArray:
+        """Return the cells of these ranks, which are sorted, in the order of falling counts."""
+        if self.observed_once:
+            return ranks
+        xp = array_module()
+        cells = np.empty(ranks.size, dtype=np.int64)
+        passed = 0
+        for count in range(int(self.counts.max()), 0, -1):
+            alike = xp.flatnonzero(self.counts == count)
+            first, last = np.searchsorted(ranks, (passed, passed + int(alike.size)))
+            cells[first:last] = to_host(alike[xp.asarray(ranks[first:last] - passed)])
+            passed += int(alike.size)
+        return cells
+
     def host(self) -> Observations:
         """Copy the observations to the memory of the host."""
         offsets = mode_offsets(self.shape)
-        counts = to_host(self.counts)
-        if counts.size < self.n_cells:
-            counts = np.ones(self.n_cells, dtype=np.uint8)
+        once = self.observed_once
+        counts = np.ones(self.n_cells, dtype=np.uint8) if once else to_host(self.counts)
         return Observations(
             shape=self.shape,
             coords=tuple(
@@ -135,9 +165,11 @@ def observe_on_device(
     keys = fold_keys(columns, lengths, xp)
     order, starts = group(keys, math.prod(lengths), xp)
     u = int(starts.size)
-    offsets = mode_offsets(lengths)
+    keys, offsets = keys[starts], mode_offsets(lengths).tolist()
     rows = xp.empty((len(lengths), u), dtype=position_type(lengths))
-    split_keys[grid_of(u), TILE](keys, starts, xp.asarray(lengths), xp.asarray(offsets[:-1]), rows)
+    for mode in reversed(range(len(lengths))):
+        rows[mode] = offsets[mode] + keys % lengths[mode]
+        keys //= lengths[mode]
     del keys
     most = int(xp.diff(starts, append=xp.asarray([n])).max())
     counts = xp.empty(u, dtype=np.min_scalar_type(most))

@@ -1,8 +1,7 @@
-"""Combinations of promising choices, tried by the warps of a block of threads together.
+"""Combinations of promising choices, which the warps of a block of threads try together.
 
-The columns of 32 choices of each block of rows at a time are written to the shared memory
-(``pattern_memory``); every lane has a choice of the last block and tries it with pairs of the
-others.
+The columns of 32 choices of each block of rows at a time are written to shared memory. Every lane
+has a choice of the last block and tries it with pairs of the others.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ class Rows(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """How hard a pattern is tried to be ruled out.
+    """How much work is spent on ruling a pattern out.
 
     Attributes
     ----------
     cutoff
-        Only boxes of lower cost are of interest.
+        Only boxes of lower cost count.
     sweeps
         Number of times the multipliers are improved before combinations are tried.
     max_tried

@@ -1,8 +1,8 @@
-"""Which patterns of slabs hold a cheap box: the bound of ``oracles.exact.blocks`` on CUDA.
+"""Find the patterns of slabs that hold a cheap box: the bound of ``oracles.exact.blocks`` on CUDA.
 
 The kernel (``pattern_kernel``) lists the patterns that hold a box below the cutoff, and the few
-that it cannot decide in time. These are left to the host. All numbers are integers: the list
-does not depend on the grid or the device.
+that it cannot decide in time. The host searches these. All numbers are integers, so the list does
+not depend on the grid or the device.
 """
 
 from __future__ import annotations
@@ -18,24 +18,22 @@ from intensor.backends.cuda.pattern_memory import LONGEST_BLOCK, WARP, layout_of
 __all__ = ["LONGEST_BLOCK", "MAX_COMBINED_BLOCKS", "PatternFilter", "shared_bytes"]
 
 MAX_TRIED = 1 << 16
-"""Most combinations of one pattern that the device tries, in units of 32; patterns that have more
-are left to the host."""
+"""Most combinations of one pattern that the device tries, in units of 32."""
 MAX_GRID = 4096
-"""Most blocks of threads where each needs slabs of its own; they take turns."""
+"""Most blocks of threads if there are leading modes, since each of them then needs memory."""
 RANGE_BITS, SHORT_RANGE_BITS = 8, 4
-"""Binary logarithm of the number of patterns that a block of threads goes through in one turn:
-many with leading modes, whose slabs must be summed first; few without, because some patterns take
-much longer than others."""
+"""Binary logarithm of the number of patterns that a block of threads takes in one turn: many with
+leading modes, whose slabs must be summed first; few without, because some patterns take longer."""
 SWEEPS = 3
 """Number of times the multipliers are improved before combinations are tried."""
 COST_BITS = 28
-"""Binary digits of the sum of all absolute costs; tables need four times as much."""
+"""Most binary digits of the sum of all absolute costs; tables need two more."""
 LIST_SIZE = 1 << 20
 """Number of patterns that the list on the device can hold."""
 
 
 class PatternFilter:
-    """The costs of a search on the device, and the list of patterns worth a look.
+    """The costs of a search on the device, from which promising patterns are listed.
 
     Parameters
     ----------
@@ -45,17 +43,10 @@ class PatternFilter:
         (blocks + 1,) the first row of every block, and the number of rows.
     range_bits
         Binary logarithm of the number of patterns that are taken together; None to choose it.
-    sweeps
-        Number of times the multipliers are improved before combinations are tried.
-    max_tried
-        Most combinations of one pattern that the device tries, in units of 32.
+    sweeps, max_tried
+        As in ``Limits``.
     list_size
         Number of patterns that the list on the device can hold, at least 2^range_bits.
-
-    Attributes
-    ----------
-    range_bits
-        Binary logarithm of the number of patterns that are taken together.
     """
 
     def __init__(
@@ -95,17 +86,10 @@ class PatternFilter:
         self.range_bits = min(range_bits, int(n_slabs))
 
     def remaining(self, cutoff: int, first: int, last: int) -> IndexArray:
-        """Return, in order, the patterns of some ranges under which a box may be below the cutoff.
+        """Return the sorted patterns under which a box may be below the cutoff.
 
-        Parameters
-        ----------
-        first, last
-            Which ranges of 2^range_bits Gray codes.
-
-        Returns
-        -------
-        array
-            Patterns: that of the slabs in the lowest digits, that of the last leading mode next.
+        They are those of the ranges first..last-1 of 2^range_bits Gray codes. The slabs have the
+        lowest digits of a pattern, and the last leading mode the next ones.
         """
         xp = array_module()
         count = xp.zeros(1, dtype=np.int64)
@@ -125,8 +109,7 @@ class PatternFilter:
         )
         found = int(to_host(count)[0])
         if found <= self._patterns.size:
-            listed: IndexArray = np.sort(to_host(self._patterns[:found]))
-            return listed
+            return np.sort(to_host(self._patterns[:found]))
         middle = (first + last) // 2  # the list is longer than any one range
         return np.concatenate(
             (self.remaining(cutoff, first, middle), self.remaining(cutoff, middle, last))

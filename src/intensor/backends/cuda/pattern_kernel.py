@@ -1,12 +1,9 @@
 """The kernel that lists patterns of slabs under which a box may be below a cutoff.
 
-A block of threads counts through some patterns in Gray code, one warp for each block of rows and
-a lane for every 32nd choice. The matrix of the pattern and the multipliers are in shared memory
-(``pattern_memory``); the table is not kept at all: an entry is the sum of at most eight numbers,
-which all lanes read together. Multipliers stay from one pattern to the next.
-
-Where the bound cannot rule a pattern out, the promising choices are listed and all their
-combinations are tried (``pattern_combinations``).
+A block of threads counts through some patterns in Gray code, with one warp for each block of rows
+and one lane for every 32nd choice. No table is kept: an entry is the sum of at most eight numbers,
+which all lanes read together. Multipliers stay from one pattern to the next. If the bound cannot
+rule a pattern out, all combinations of promising choices are tried (``pattern_combinations``).
 """
 
 from __future__ import annotations
@@ -38,13 +35,13 @@ cuda: Any = numba.cuda
 __all__ = ["LANE_BITS", "MAX_COMBINED_BLOCKS", "pattern_kernel"]
 
 LANE_BITS = 5
-"""Rows of a block whose pattern is the number of a lane; the others make a lane's own choices."""
+"""Number of rows of a block whose pattern is the number of a lane."""
 MAX_COMBINED_BLOCKS = 3
 """Most blocks whose promising choices are combined on the device."""
 
 
 def _table_functions(choices: int) -> tuple[Any, Any, Any]:
-    """Return functions for a table column, for all sums and for their least.
+    """Return functions that fill a column of the table, sum all columns, and tell the least sum.
 
     Loops over the choices of a lane are unrolled, so that values stay in registers.
     """
@@ -76,7 +73,7 @@ def _table_functions(choices: int) -> tuple[Any, Any, Any]:
     def sum_columns(
         store: AnyArray, layout: Layout, rows: Rows, values: AnyArray, out_sums: AnyArray
     ) -> None:
-        """Write what each of a lane's choices costs its block."""
+        """Write the cost of each of a lane's choices for its block."""
         for k in range(choices):
             out_sums[k] = 0
         for a in range(layout.n_columns):
@@ -86,7 +83,7 @@ def _table_functions(choices: int) -> tuple[Any, Any, Any]:
 
     @cuda.jit(device=True, inline="always")
     def tell_least(store: AnyArray, layout: Layout, message: int, sums: AnyArray) -> None:
-        """Tell all warps what the cheapest choice of each costs."""
+        """Tell all warps the cost of the cheapest choice of each."""
         least = LARGEST
         for k in range(choices):
             least = min(least, sums[k])
@@ -196,7 +193,7 @@ def _search_function(choices: int) -> Any:
 
 @lru_cache(maxsize=4)
 def pattern_kernel(choices: int) -> Any:
-    """Return the kernel for blocks of rows with this many choices for each lane."""
+    """Return the kernel for blocks of rows with this number of choices for each lane."""
     is_left = _search_function(choices)
 
     @cuda.jit
@@ -218,7 +215,7 @@ def pattern_kernel(choices: int) -> Any:
         Parameters
         ----------
         costs
-            (leading, slabs * columns * rows) costs, the leading modes as one.
+            (leading, slabs * columns * rows) costs, with the leading modes folded into one.
         lengths
             Lengths of the leading modes.
         ranges
@@ -226,7 +223,7 @@ def pattern_kernel(choices: int) -> Any:
         scratch
             (blocks, slabs * columns * rows) unless there are no leading modes.
         out_patterns, out_count
-            As many patterns as fit, the slabs lowest, then the leading modes; and their number.
+            The patterns that fit, the slabs in the lowest bits, and the number of all patterns.
         """
         store = cuda.shared.array(0, numba.int32)
         sums = cuda.local.array(choices, numba.int32)

@@ -1,7 +1,7 @@
-"""Shared memory of the pattern kernel: what lies where, and how warps tell each other numbers.
+"""Shared memory of the pattern kernel: its layout, and how warps tell each other numbers.
 
-A block of threads has one warp for each block of rows, and all its numbers are 32-bit integers in
-one array, ``store``.
+A block of threads has one warp for each block of rows. All its numbers are 32-bit integers in one
+array, ``store``.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ class Layout(NamedTuple):
     matrix
         (columns, rows) sum of the slabs that are on.
     multipliers
-        (blocks, columns) what is added to each column in each block.
+        (blocks, columns) number that is added to each column in each block.
     messages
-        (2, blocks, 2) two numbers that each warp tells the others, in two sets used in turn.
+        (2, blocks, 2) two numbers that each warp tells the others; rounds use two sets in turn.
     counts
         (blocks,) number of promising choices of each block.
     success
         (1,) set to 1 once a combination of choices is below the cutoff.
     chosen, chosen_sums
-        (blocks, MAX_CHOICES) the promising choices, and what they cost their block.
+        (blocks, MAX_CHOICES) the promising choices, and their cost for their block.
     tables
         (blocks, columns, WARP) columns of the table for some of these choices.
     lanes
@@ -107,7 +107,7 @@ def layout_of(n_columns: int, n_rows: int, n_blocks: int) -> Layout:
 
 
 def shared_bytes(n_columns: int, n_rows: int, n_blocks: int) -> int:
-    """Return how much shared memory a block of threads needs."""
+    """Return the bytes of shared memory that a block of threads needs."""
     return 4 * layout_of(n_columns, n_rows, n_blocks).end
 
 
@@ -124,7 +124,7 @@ def _least_shuffled(one: Any, two: Any, _store: AnyArray, _lanes: int) -> Any:
 
 
 def _least_simulated(one: Any, two: Any, store: AnyArray, lanes: int) -> Any:
-    """Return what ``_least_shuffled`` returns, in the simulator, which has no shuffles."""
+    """Do the same as ``_least_shuffled`` in the simulator, which has no shuffles."""
     thread = cuda.threadIdx.x
     store[lanes + 2 * thread] = one
     store[lanes + 2 * thread + 1] = two
@@ -143,9 +143,7 @@ _least = cuda.jit(device=True)(_least_simulated) if SIMULATED else _least_shuffl
 
 @cuda.jit(device=True, inline="always")
 def message_start(layout: Layout, number: int) -> int:
-    """Return where the messages of one round are. Rounds take turns, so that a warp that is ahead
-    does not overwrite what others still read.
-    """
+    """Return the position of a round's messages, which the next round does not overwrite."""
     return layout.messages + 2 * layout.n_blocks * (number & 1)
 
 
@@ -163,7 +161,7 @@ def tell(store: AnyArray, message: int, lanes: int, one: Any, two: Any) -> None:
 
 @cuda.jit(device=True, inline="always")
 def total(store: AnyArray, message: int, n_blocks: int) -> int:
-    """Return the sum over all warps of a number that they told."""
+    """Return the sum over all warps of a number in their messages."""
     found = 0
     for b in range(n_blocks):
         found += store[message + 2 * b]
@@ -205,7 +203,7 @@ def sum_slabs(
 
 @cuda.jit(device=True, inline="always")
 def switch_slab(slabs: AnyArray, bit: int, slabs_on: int, layout: Layout, store: AnyArray) -> int:
-    """Switch one slab on or off in the matrix; return the slabs that are on then."""
+    """Switch one slab on or off in the matrix; return the slabs that are on afterwards."""
     n_cells = layout.n_columns * layout.n_rows
     for position in range(cuda.threadIdx.x, n_cells, cuda.blockDim.x):
         if (slabs_on >> bit) & 1:

@@ -21,13 +21,8 @@ __all__ = ["DeviceShard"]
 class DeviceShard:
     """The cells of a shard on a device.
 
-    An answer depends on nothing but the call, as for ``Shard``. The last state is kept so that it
-    is not evaluated again. When pickled, it travels as the shard it was made of.
-
-    Parameters
-    ----------
-    shard
-        A shard in memory with at least one cell.
+    As with ``Shard``, an answer depends only on the call. The last state is kept so that it is not
+    evaluated again. It is pickled as the shard in memory, which must have at least one cell.
     """
 
     def __init__(self, shard: Shard) -> None:
@@ -119,9 +114,5 @@ class DeviceShard:
 
 
 def _same(one: State, two: State) -> bool:
-    return (
-        one.radius == two.radius
-        and one.one_share == two.one_share
-        and np.array_equal(one.weights, two.weights)
-        and np.array_equal(one.words, two.words)
-    )
+    fields = ("radius", "one_share", "weights", "words")
+    return all(np.array_equal(getattr(one, name), getattr(two, name)) for name in fields)

@@ -23,9 +23,9 @@ cuda: Any = numba.cuda
 __all__ = ["AT_ONCE", "bound_sums", "byte_sums", "first_vertices", "fit_cells", "vertex_sums"]
 
 AT_ONCE = 2
-"""Number of words whose tables ``fit_cells`` holds at a time, 16 KiB each."""
+"""Number of words whose tables ``fit_cells`` holds at a time; a table has 16 KiB."""
 AHEAD = 4
-"""Number of cells that a thread of ``fit_cells`` works on at a time, to wait for memory once."""
+"""Number of cells that a thread of ``fit_cells`` works on at a time, to wait less for memory."""
 EIGHT = np.uint64(8)
 LOWEST_BYTE = np.uint64(255)
 
@@ -56,8 +56,8 @@ def fit_cells(  # noqa: PLR0912  (most of them are loops over a thread's cells, 
     first, last
         The words to add up. If ``first`` is above 0, ``out_costs`` holds the sum of those before.
     tables
-        (>= 8 last, 256) for each byte of the words, the weight of every subset of its vertices. The
-        rows of the bytes in use are copied to shared memory, which sets how many those are.
+        (>= 8 last, 256) for each byte of the words, the weight of every subset of its vertices. As
+        many rows are copied as fit into the shared memory given at the launch.
     more
         Whether more words will follow; the sum so far is then left in ``out_costs``.
     shares, step, one_share
@@ -75,9 +75,7 @@ def fit_cells(  # noqa: PLR0912  (most of them are loops over a thread's cells, 
     for entry in range(thread, table.size, TILE):
         table[entry] = tables[8 * first + entry // 256, entry % 256]
     cuda.syncthreads()
-    error = 0.0
-    product = 0.0
-    most = 0.0
+    error, product, most = 0.0, 0.0, 0.0
     xs = cuda.local.array(AHEAD, numba.float64)
     inside = cuda.local.array(AHEAD, numba.uint64)
     residuals = cuda.local.array(AHEAD, numba.float64)
@@ -126,14 +124,9 @@ def fit_cells(  # noqa: PLR0912  (most of them are loops over a thread's cells, 
 def vertex_sums(
     rows: AnyArray, words: WordArray, word: int, costs: FloatArray, out_sums: FloatArray
 ) -> None:
-    """Sum the costs over the cells of each of 64 vertices.
+    """Write the sums of the costs over each vertex of a word, for each block.
 
-    Parameters
-    ----------
-    word
-        Vertices 64 word to 64 word + 63 are summed over.
-    out_sums
-        (blocks, 64) filled with the block's sums.
+    ``out_sums`` is (blocks, 64).
     """
     inside = cuda.shared.array((2, TILE), numba.uint32)
     amounts = cuda.shared.array(TILE, numba.float64)
@@ -141,10 +134,7 @@ def vertex_sums(
     vertex, part = thread % 64, thread // 64
     half = vertex // 32
     own = np.uint32(1) << np.uint32(vertex % 32)
-    total = 0.0
-    second = 0.0
-    third = 0.0
-    fourth = 0.0
+    total, second, third, fourth = 0.0, 0.0, 0.0, 0.0
     start = cuda.blockIdx.x * TILE
     while start < costs.size:
         cell = min(start + thread, costs.size - 1)
@@ -179,29 +169,19 @@ def bound_sums(
     one_share: float,
     out_sums: FloatArray,
 ) -> None:
-    """Add up the sums that make up the free bound (see ``BoundSums``).
-
-    Parameters
-    ----------
-    out_sums
-        (blocks, 4) filled with the block's sums of the negative costs, of costs times targets, of
-        their sizes, and of squared costs over shares.
-    """
+    """Write the four sums of ``BoundSums`` for each block to (blocks, 4) ``out_sums``."""
     partial = cuda.shared.array((4, TILE), numba.float64)
     thread = cuda.threadIdx.x
-    negative = 0.0
-    product = 0.0
-    size = 0.0
-    square = 0.0
+    cheapest, product, size, square = 0.0, 0.0, 0.0, 0.0
     cell = cuda.blockIdx.x * TILE + thread
     while cell < costs.size:
         cost = costs[cell]
-        negative += min(cost, 0.0)
+        cheapest += min(cost, 0.0)
         product += cost * targets[cell]
         size += abs(cost * targets[cell])
         square += cost * (cost / (one_share * shares[cell * step]))
         cell += cuda.gridDim.x * TILE
-    partial[0, thread] = negative
+    partial[0, thread] = cheapest
     partial[1, thread] = product
     partial[2, thread] = size
     partial[3, thread] = square

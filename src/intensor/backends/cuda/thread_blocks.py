@@ -1,4 +1,4 @@
-"""Blocks of threads on a CUDA device: which cells they take, and what their threads do together.
+"""Blocks of threads on a CUDA device: the cells they take, and what their threads share.
 
 A block takes one tile of ``TILE`` cells after the other, one cell per thread. Grids depend on the
 number of cells alone, partial sums of floats are added up in the order of the blocks, and sums
@@ -36,9 +36,9 @@ __all__ = [
 ]
 
 TILE = 64 if simulated() else 256
-"""Threads of a block, and cells that it takes at a time; few in the simulator, which is slow."""
+"""Number of threads of a block and of cells it takes at a time; few for the slow simulator."""
 MAX_BLOCKS = 8192
-"""Largest number of blocks of a grid."""
+"""Most blocks of a grid."""
 LOW_HALF = np.uint64(2**32 - 1)
 HALF = np.uint64(32)
 NONE = np.uint64(0)

@@ -1,4 +1,4 @@
-"""Cells in shards, and the observations they come from; see ``Cells`` for the methods."""
+"""Cells in shards, and the observations they come from."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, Shape, WordArray
-from intensor.backends.base import BoundSums
+from intensor.backends.base import BoundSums, descend_by_mode
 from intensor.backends.cpu import CpuCells
-from intensor.backends.descent import descend_by_mode
 from intensor.backends.elsewhere import CellsElsewhere
 from intensor.backends.packed_cells import pack_cells, pack_sample
 from intensor.backends.sharded.shard import Shard, State
@@ -27,19 +26,17 @@ MAX_FETCHED_CELLS = 1 << 22
 
 
 class Shards(Protocol):
-    """All shards of a problem, and a way to ask every one of them the same question."""
+    """All shards of a problem, which can be asked the same question."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Number of cells of each shard."""
-        ...
 
     def ask(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
         """Call a method of every shard and return the answers in order.
 
         The argument ``workers`` is added where the method runs.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,10 +45,6 @@ class ShardedObservations:
 
     Attributes
     ----------
-    shape
-        Lengths of the modes.
-    shards
-        The shards.
     n, within, mean_square
         As in ``Observations``.
     lowest, highest
@@ -96,12 +89,10 @@ class ShardedObservations:
 
 
 class ShardedCells(CellsElsewhere):
-    """Sums over all shards; only vertices and vectors of length ``sum(shape)`` travel.
+    """Cells of which every shard sums over its own; see ``Cells`` for the methods.
 
     Parameters
     ----------
-    data
-        The observations.
     radius
         Unit of the values.
     workers
@@ -113,6 +104,7 @@ class ShardedCells(CellsElsewhere):
             data.shape, data.n_cells, within=data.within, radius=radius, workers=workers
         )
         self._data = data
+        self._ask = data.shards.ask
         self._state = self._at(np.zeros((sum(data.shape), 1), dtype=np.uint64), np.zeros(64))
 
     def evaluate(self, words: WordArray, count: int, weights: FloatArray) -> tuple[float, float]:
@@ -125,8 +117,7 @@ class ShardedCells(CellsElsewhere):
     def shared(self, words: WordArray, first: int, last: int) -> FloatArray:
         """Return the (last - first, last) shares of the cells that two vertices have in common."""
         counts = self._ask("gram", words[:, : -(-last // 64)].copy(), first, last)
-        total: FloatArray = sum(counts, np.zeros((last - first, last))) * self._state.one_share
-        return total
+        return sum(counts, np.zeros((last - first, last))) * self._state.one_share
 
     def vertex_sums(self, words: WordArray, first: int, last: int, out_sums: FloatArray) -> None:
         """Write the sums of the gradient over vertices first..last-1 to the same positions."""
@@ -160,7 +151,7 @@ class ShardedCells(CellsElsewhere):
         return here.iterate()
 
     def sample(self, size: int, rng: np.random.Generator) -> CpuCells:
-        """Return about ``size`` random cells as a problem of its own, in memory.
+        """Return about ``size`` random cells as a smaller problem, in memory.
 
         Which cells are drawn does not depend on how they are split into shards.
         """
@@ -180,9 +171,6 @@ class ShardedCells(CellsElsewhere):
             constant=self.constant,
         )
         return CpuCells(packed, self._workers)
-
-    def _ask(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
-        return self._data.shards.ask(method, *arguments, **options)
 
     def _at(self, words: WordArray, weights: FloatArray) -> State:
         one_share = 1.0 / self._data.n

@@ -21,11 +21,11 @@ __all__ = [
 
 Answer = TypeVar("Answer")
 MAX_ATTEMPTS = 4
-"""How often a round of calls is tried when workers are lost in the middle of it."""
+"""Most attempts at a round of calls when workers are lost in the middle of it."""
 WORKER_WAIT_SECONDS = 20.0
-"""Seconds to wait for the first worker to come back when all workers were lost."""
+"""Seconds to wait for a worker when all workers were lost."""
 LOST_WORKER_ERRORS = (CancelledError, KilledWorker, TimeoutError, OSError)
-"""Errors that a round raises when a worker or its results are gone."""
+"""Errors of a round whose worker or whose results are gone."""
 CLOSED = (
     "the client is closed: someone closed it, or its scheduler ended; keep both until the work is "
     "done, and start it again with a new client"
@@ -39,12 +39,12 @@ def run_until_done(
     task: str,
     wait_seconds: float = WORKER_WAIT_SECONDS,
 ) -> Answer:
-    """Make an attempt, and make it again when workers are lost in the middle of it.
+    """Make an attempt, and repeat it when workers are lost in the middle of it.
 
     Parameters
     ----------
     task
-        What is being attempted, for the error message.
+        Name of the task, for the error message.
     wait_seconds
         Seconds to wait for a worker when there is none.
     """
@@ -82,10 +82,7 @@ def cluster_errors(client: Client) -> Iterator[None]:
 def check_workers(client: Client, *, wait_seconds: float = 0.0) -> int:
     """Return the number of threads of all workers together; raise when there are none.
 
-    Parameters
-    ----------
-    wait_seconds
-        Seconds to wait for the first worker.
+    If there is no worker, it waits ``wait_seconds`` for one.
     """
     if not isinstance(client, Client):
         raise SettingError(

@@ -1,4 +1,4 @@
-"""Shards in files: memory holds one block of cells at a time, however many cells there are."""
+"""Shards in files: memory holds only one block of cells at a time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,27 +23,23 @@ from intensor.runtime.threads import Workers
 __all__ = ["DiskShards", "FileArray", "observe_on_disk"]
 
 BYTES_PER_ROW = 200
-"""Most bytes that collapsing takes per observation of up to three modes."""
+"""Most bytes per observation of up to three modes that collapsing takes."""
 BYTES_PER_FURTHER_MODE = 32
-"""Bytes per observation that each mode after the third adds."""
+"""Bytes per observation that every mode after the third adds."""
 BUCKET_SHARE = 0.4
-"""Share of the memory, after the base, for the observations of the bucket being collapsed."""
+"""Share of the memory beyond ``BASE_BYTES`` that collapsing a bucket may take."""
 BASE_BYTES = 1 << 28
-"""Bytes that the interpreter and its libraries take."""
+"""Bytes for the interpreter and its libraries."""
 MIN_BUCKET_BYTES = 1 << 24
-"""Fewest bytes that a bucket may be given."""
+"""Fewest bytes for collapsing a bucket."""
+ARRAYS = ("rows", "means", "counts")
+"""Arrays of a shard; each of them is a file."""
 MAX_BUCKETS = 4096
-"""Largest number of buckets; each of them is a file."""
+"""Most buckets; each of them is a file."""
 
 
 class FileArray:
-    """An array in a file, of which slices and chosen rows are read.
-
-    Parameters
-    ----------
-    path
-        A ``.npy`` file.
-    """
+    """An array in a ``.npy`` file, from which slices and chosen rows are read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -70,16 +65,7 @@ class FileArray:
 class DiskShards:
     """Shards in a folder that is deleted with the last reference to them.
 
-    Parameters
-    ----------
-    folder
-        The folder of the shards.
-    shape
-        Lengths of the modes.
-    sizes
-        Number of cells of each shard.
-    threads
-        Number of threads to sum on.
+    ``sizes`` are the numbers of cells of the shards.
     """
 
     def __init__(
@@ -87,7 +73,10 @@ class DiskShards:
     ) -> None:
         self.sizes = sizes
         self._workers = Workers(threads)
-        self._shards = [_load(folder, shape, number) for number in range(len(sizes))]
+        self._shards = []
+        for number in range(len(sizes)):
+            arrays: Any = {name: FileArray(folder / f"{name}-{number}.npy") for name in ARRAYS}
+            self._shards.append(Shard(shape=shape, **arrays))
         self._finalizer = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
 
     def ask(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
@@ -103,7 +92,6 @@ def observe_on_disk(
     allow_negative: bool,
     memory_limit: int,
     threads: int | None,
-    told: Callable[[str], None] = lambda message: None,
 ) -> ShardedObservations:
     """Collapse a dataset of any size into shards on disk.
 
@@ -113,8 +101,6 @@ def observe_on_disk(
         Mode lengths; by default the smallest shape that holds the coordinates.
     memory_limit
         Bytes that may be used.
-    told
-        Called with a message at the beginning of every step.
     """
     n_modes = len(dataset.modes)
     n_buckets = count_buckets(dataset.n_rows, n_modes, memory_limit)
@@ -123,19 +109,18 @@ def observe_on_disk(
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         buckets = Buckets(folder, n_modes, n_buckets)
         for file in dataset.files:
-            told(f"reading {file.name}")
             buckets.add(dataset.batches(file, shape=shape, allow_negative=allow_negative))
         lengths = buckets.shape if shape is None else shape
         sizes: list[int] = []
         totals = Totals()
         for number in range(n_buckets):
-            told(f"collapsing {number + 1} of {n_buckets}")
             found = buckets.take(number)
             if found is None:
                 continue
             shard, shard_totals = collapse_shard(*found, lengths, allow_negative=allow_negative)
             del found
-            _save(folder, shard, len(sizes))
+            for name in ARRAYS:
+                np.save(folder / f"{name}-{len(sizes)}.npy", getattr(shard, name))
             sizes.append(shard.n_cells)
             totals += shard_totals
         shards = DiskShards(folder, lengths, tuple(sizes), threads)
@@ -155,15 +140,3 @@ def count_buckets(n_rows: int, n_modes: int, memory_limit: int) -> int:
             f"{memory_limit / 2**20:.0f} MiB; {math.ceil(enough / 2**20)} MiB would do"
         )
     return math.ceil(needed / bucket_bytes)
-
-
-def _save(folder: Path, shard: Shard, number: int) -> None:
-    for name in ("rows", "means", "counts"):
-        np.save(folder / f"{name}-{number}.npy", getattr(shard, name))
-
-
-def _load(folder: Path, shape: Shape, number: int) -> Shard:
-    arrays: dict[str, Any] = {
-        name: FileArray(folder / f"{name}-{number}.npy") for name in ("rows", "means", "counts")
-    }
-    return Shard(shape=shape, **arrays)

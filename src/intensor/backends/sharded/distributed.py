@@ -1,8 +1,8 @@
 """Shards on the workers of a Dask cluster.
 
-Observations are distributed over the workers once, by a hash of their cell. From then on a round
-sends bits of vertices and brings back vectors of length ``sum(shape)``. A shard is the result of
-tasks that the scheduler can run again, so a lost worker costs time and nothing else.
+Observations are distributed over the workers once, by a hash of their cell. After that, a round
+sends bits of vertices and returns vectors of length ``sum(shape)``. A shard is the result of tasks
+that the scheduler can run again, so a lost worker costs nothing but time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from distributed import CancelledError, Client, KilledWorker
 from distributed.comm.core import CommClosedError
 
-from intensor._arrays import FloatArray, IndexArray, Shape
+from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.backends.select import CPU, Device
 from intensor.backends.sharded.cells import ShardedObservations
 from intensor.backends.sharded.cluster import (
@@ -43,7 +43,7 @@ __all__ = ["DaskShards", "distribute_cells", "observe_on_workers"]
 
 DEAD_STATES = ("cancelled", "lost", "error")
 """States of a future that will never have a result."""
-Piece = tuple[IndexArray, FloatArray]
+Piece = tuple[AnyArray, FloatArray]
 """Coordinates and values of some observations."""
 Load = Callable[[], Sequence[Any]]
 """Returns a future per shard."""
@@ -54,21 +54,12 @@ class DaskShards:
 
     Parameters
     ----------
-    client
-        The client of the cluster.
-    shards
-        A future of each shard.
     sizes
         Number of cells of each shard.
     reload
         Makes the futures again when their data was lost with a worker.
     wait_seconds
         Seconds to wait for a worker when all were lost.
-
-    Attributes
-    ----------
-    rounds
-        Number of rounds so far.
     """
 
     def __init__(
@@ -81,7 +72,6 @@ class DaskShards:
         wait_seconds: float = WORKER_WAIT_SECONDS,
     ) -> None:
         self.sizes = sizes
-        self.rounds = 0
         self._client = client
         self._shards = list(shards)
         self._reload = reload
@@ -89,7 +79,6 @@ class DaskShards:
 
     def ask(self, method: str, *arguments: Any, **options: Any) -> list[Any]:
         """Call a method of every shard and return the answers in order."""
-        self.rounds += 1
         start = time.perf_counter()
 
         def attempt() -> list[Any]:
@@ -153,7 +142,20 @@ def observe_on_workers(
             client.submit(_read, dataset, part, shape, allow_negative, n_shards, pure=False)
             for part in parts
         ]
-        return _from_pieces(client, pieces, n_shards, shape, allow_negative, device)
+        if shape is None:
+            extents = client.gather(client.map(_find_extent, pieces, pure=False))
+            shape = tuple((np.max(extents, axis=0) + 1).tolist())
+        made = []
+        for number in range(n_shards):
+            mine = [client.submit(operator.getitem, piece, number, pure=False) for piece in pieces]
+            made.append(client.submit(_merge, mine, shape, allow_negative, pure=False))
+        described = client.gather(client.map(_describe, made, pure=False))
+        totals: Totals = sum((one for _, one in described), Totals())
+        if totals.n == 0:
+            raise EmptyDataError("there is no observation in any partition")
+        shards = [client.submit(_open, one, device, pure=False) for one in made]
+        sizes = tuple(size for size, _ in described)
+        return totals.observations(shape, DaskShards(client, shards, sizes))
 
 
 def distribute_cells(
@@ -173,7 +175,7 @@ def distribute_cells(
         for mine in (owners == number for number in np.unique(owners).tolist())
     ]
     with _loading(client):
-        sent = _scattered(client, [(shard, Totals()) for shard in shards], device)
+        sent = _scatter(client, [(shard, Totals()) for shard in shards], device)
     return ShardedObservations(
         shape=observations.shape,
         shards=sent,
@@ -215,43 +217,18 @@ def _from_memory(
         for mine in (owners == number for number in range(n_shards))
     ]
     totals = sum((one for _, one in made), Totals())
-    return totals.observations(lengths, _scattered(client, made, device))
+    return totals.observations(lengths, _scatter(client, made, device))
 
 
-def _scattered(client: Client, made: list[tuple[Shard, Totals]], device: Device) -> DaskShards:
-    """Send shards to the workers, and keep them for when a worker is lost."""
+def _scatter(client: Client, made: list[tuple[Shard, Totals]], device: Device) -> DaskShards:
+    """Send shards to the workers, and keep them to send them again if a worker is lost."""
 
     def load() -> list[Any]:
         sent = client.scatter(made, hash=False)
-        return [client.submit(_placed, one, device, pure=False) for one in sent]
+        return [client.submit(_open, one, device, pure=False) for one in sent]
 
     sizes = tuple(shard.n_cells for shard, _ in made)
     return DaskShards(client, load(), sizes, load)
-
-
-def _from_pieces(
-    client: Client,
-    pieces: list[Any],
-    n_shards: int,
-    shape: Shape | None,
-    allow_negative: bool,
-    device: Device,
-) -> ShardedObservations:
-    """Collapse pieces that are futures, each cut by shards, on the workers."""
-    if shape is None:
-        extents = client.gather(client.map(_extent, pieces, pure=False))
-        shape = tuple((np.max(extents, axis=0) + 1).tolist())
-    made = []
-    for number in range(n_shards):
-        mine = [client.submit(operator.getitem, piece, number, pure=False) for piece in pieces]
-        made.append(client.submit(_merge, mine, shape, allow_negative, pure=False))
-    described = client.gather(client.map(_describe, made, pure=False))
-    totals: Totals = sum((one for _, one in described), Totals())
-    if totals.n == 0:
-        raise EmptyDataError("there is no observation in any partition")
-    shards = [client.submit(_placed, one, device, pure=False) for one in made]
-    sizes = tuple(size for size, _ in described)
-    return totals.observations(shape, DaskShards(client, shards, sizes))
 
 
 # --- run on the workers
@@ -262,39 +239,34 @@ def _read(
 ) -> list[Piece]:
     """Read a file or a partition of a DataFrame, and cut it into one piece per shard."""
     options: dict[str, Any] = {"shape": shape, "allow_negative": allow_negative}
-    if isinstance(source, Path):
-        return _cut(dataset.batches(source, **options), len(dataset.modes), n_shards)
-    return _cut([dataset.check_frame(source, **options)], len(dataset.modes), n_shards)
+    batches: Iterable[Batch] = (
+        dataset.batches(source, **options)
+        if isinstance(source, Path)
+        else [dataset.check_frame(source, **options)]
+    )
+    read = [(batch.coords.astype(np.uint32), batch.values) for batch in batches]
+    coords, values = _join(read, len(dataset.modes))
+    owners = bucket_of(coords, n_shards)
+    return [(coords[mine], values[mine]) for mine in (owners == k for k in range(n_shards))]
 
 
-def _cut(batches: Iterable[Batch], n_modes: int, n_shards: int) -> list[Piece]:
-    pieces: list[list[Piece]] = [[] for _ in range(n_shards)]
-    for batch in batches:
-        owners = bucket_of(batch.coords, n_shards)
-        for number, piece in enumerate(pieces):
-            mine = owners == number
-            piece.append((batch.coords[mine].astype(np.uint32), batch.values[mine]))
-    return [_joined(piece, n_modes) for piece in pieces]
-
-
-def _joined(pieces: Sequence[Piece], n_modes: int) -> Piece:
+def _join(pieces: Sequence[Piece], n_modes: int) -> Piece:
     if not pieces:
         return np.empty((0, n_modes), dtype=np.uint32), np.empty(0)
     coords, values = zip(*pieces, strict=True)
     return np.concatenate(coords), np.concatenate(values)
 
 
-def _extent(pieces: list[Piece]) -> IndexArray:
-    """Return the largest index of every mode."""
-    highest = [coords.max(axis=0).astype(np.int64) for coords, _ in pieces if len(coords)]
-    n_modes = pieces[0][0].shape[1]
-    largest: IndexArray = np.max(highest, axis=0) if highest else np.full(n_modes, -1)
+def _find_extent(pieces: list[Piece]) -> IndexArray:
+    """Return the largest index of every mode, -1 if there is no observation."""
+    found = [coords.astype(np.int64).max(axis=0, initial=-1) for coords, _ in pieces]
+    largest: IndexArray = np.max(found, axis=0)
     return largest
 
 
 def _merge(pieces: Sequence[Piece], shape: Shape, allow_negative: bool) -> tuple[Shard, Totals]:
     """Collapse all observations of the cells of a shard."""
-    coords, values = _joined(pieces, len(shape))
+    coords, values = _join(pieces, len(shape))
     return collapse_shard(coords.astype(np.int64), values, shape, allow_negative=allow_negative)
 
 
@@ -303,8 +275,8 @@ def _describe(made: tuple[Shard, Totals]) -> tuple[int, Totals]:
     return shard.n_cells, totals
 
 
-def _placed(made: tuple[Shard, Totals], device: Device) -> Shard | DeviceShard:
-    """Return a shard in the memory of the worker or on its CUDA device."""
+def _open(made: tuple[Shard, Totals], device: Device) -> Shard | DeviceShard:
+    """Return a shard in the memory of the worker, or move it to its CUDA device."""
     shard, totals = made
     if not shard.n_cells or not device.wants_cuda(max(shard.n_cells, totals.n)):
         return shard

@@ -1,7 +1,6 @@
 """Observations in any order, split into shards so that every cell is in one of them.
 
-Every observation goes to the bucket that a hash of its cell names, and each bucket is then
-collapsed into a shard.
+A hash of its cell decides the bucket of an observation. Each bucket is then collapsed into a shard.
 """
 
 from __future__ import annotations
@@ -32,8 +31,6 @@ class Totals:
 
     Attributes
     ----------
-    n
-        Number of observations.
     within
         Sum of squared deviations from the mean of their cell.
     square
@@ -58,7 +55,7 @@ class Totals:
         )
 
     def observations(self, shape: Shape, shards: Shards) -> ShardedObservations:
-        """Return the observations that these are the totals of."""
+        """Return the observations with these totals."""
         return ShardedObservations(
             shape=shape,
             shards=shards,
@@ -100,14 +97,8 @@ def collapse_shard(
         )
         return empty, Totals()
     observations = observe(coords, values, shape=shape, allow_negative=allow_negative)
-    n = observations.n
-    totals = Totals(
-        n,
-        observations.within * n,
-        observations.mean_square * n,
-        float(values.min()),
-        float(values.max()),
-    )
+    n, within, square = observations.n, observations.within, observations.mean_square
+    totals = Totals(n, within * n, square * n, float(values.min()), float(values.max()))
     return make_shard(observations), totals
 
 
@@ -118,8 +109,6 @@ class Buckets:
     ----------
     folder
         An existing folder to write to.
-    n_modes, n_buckets
-        Number of modes and of files.
     """
 
     def __init__(self, folder: Path, n_modes: int, n_buckets: int) -> None:

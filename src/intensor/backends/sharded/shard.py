@@ -1,14 +1,14 @@
 """One shard of the cells, and the sums over it.
 
-A shard remembers nothing between calls: everything that a sum depends on comes with the call. So a
-shard can be loaded again at any time, on another machine too.
+A shard remembers nothing between calls: everything that a sum depends on comes with the call. It
+can therefore be loaded again at any time, also on another machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,10 +37,8 @@ class State:
 
     Attributes
     ----------
-    words
-        (sum(shape), n_words) transposed bits of the vertices.
-    weights
-        (64 n_words,) their weights.
+    words, weights
+        (sum(shape), n_words) transposed bits of the vertices, and their (64 n_words,) weights.
     radius
         The unit of the weights and of the targets.
     one_share
@@ -72,8 +70,6 @@ class Shard:
 
     Attributes
     ----------
-    shape
-        Lengths of the modes.
     rows
         (u, p) positions of each cell's indices in flags and lanes.
     means, counts
@@ -191,8 +187,8 @@ class Shard:
         def look(part: slice) -> IndexArray:
             rows = self.rows[part]
             cells = np.empty(len(rows), dtype=np.int64)
-            found: IndexArray = part.start + cells[: draw_cells(rows, seed, threshold, cells)]
-            return found
+            count = draw_cells(rows, seed, threshold, cells)
+            return cells[:count] + int(part.start)
 
         chosen = [np.empty(0, dtype=np.int64), *self._each_part(look, workers)]
         return self._some(np.concatenate(chosen))
@@ -227,15 +223,13 @@ class Shard:
         parts = [slice(start, min(start + self.cells_at_once, self.n_cells)) for start in starts]
         for first in range(0, len(parts), workers.threads):
             some = parts[first : first + workers.threads]
-            results: dict[int, AnyArray] = {}
+            results: list[Any] = [None] * len(some)
 
-            def do(
-                piece: int, some: list[slice] = some, results: dict[int, AnyArray] = results
-            ) -> None:
+            def do(piece: int, some: list[slice] = some, results: list[Any] = results) -> None:
                 results[piece] = work(some[piece])
 
             workers.run(do, len(some))
-            yield from (results[piece] for piece in range(len(some)))
+            yield from results
 
 
 def make_shard(observations: Observations, *, cells_at_once: int = CELLS_AT_ONCE) -> Shard:

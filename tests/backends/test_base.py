@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import zoo
-from intensor.backends.descent import descend_by_mode
+from intensor.backends.base import descend_by_mode
 from intensor.data.observations import observe
 from intensor.kernels.lanes import descend_lanes, lane_sums
 from intensor.problem.layout import positions
@@ -13,7 +13,7 @@ from intensor.problem.vertex import mode_offsets
 
 @pytest.mark.parametrize("name", zoo.OBSERVED)
 @pytest.mark.parametrize("sweeps", [0, 1, 60])
-def test_the_same_vertices_as_the_kernel_finds(name, sweeps):
+def test_it_finds_the_vertices_that_the_kernel_finds(name, sweeps):
     shape, coords, observed, _ = zoo.observed(name)
     cells = observe(coords, observed, shape=shape)
     rows, offsets = positions(cells.coords, shape), mode_offsets(shape)
