@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import nnls
 
 import zoo
 
@@ -22,7 +21,4 @@ def optimum(shape, coords, values, radius, *, weights=None, signed=False):
     if signed:
         columns = np.hstack((columns, -columns))
     matrix = root[:, np.newaxis] * (columns - np.asarray(values, dtype=float)[:, np.newaxis])
-    bordered = np.vstack((matrix, np.ones(matrix.shape[1])))
-    solution, _ = nnls(bordered, np.append(np.zeros(len(matrix)), 1.0), maxiter=10**5)
-    solution /= solution.sum()
-    return float(np.sum((matrix @ solution) ** 2))
+    return float(np.sum((matrix @ zoo.least_squares_weights(matrix)) ** 2))

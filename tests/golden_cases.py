@@ -1,16 +1,26 @@
 """Golden results: what small seeded problems and model files gave when they were written.
 
-    python tests/golden_cases.py
+    python tests/golden_cases.py write
 
 writes ``solves.json``, ``fits.json`` and the model files of the present format in ``tests/golden``
 again. Do that on purpose only, and look at the difference before you commit it. Files of older
 formats are never written again: the last commit that had format 1 wrote those of version 1.
+
+    python tests/golden_cases.py compare OTHER/src
+
+solves and fits with this code and with another version of it, and says where any bit differs. Last
+digits depend on the processor and on the compiler, and solves that meet ties depend on last
+digits. So every result is kept with the ``platform`` that it was computed on.
 """
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
+import llvmlite
+import llvmlite.binding
 import numpy as np
 
 import intensor
@@ -74,6 +84,7 @@ def solve_case(name, *, threads=1):
         "weights": result.model.weights.tolist(),
         "objective": result.objective,
         "bound": result.bound,
+        "tolerance": result.tolerance,
     }
 
 
@@ -115,15 +126,52 @@ def write_model(name, fit):
     (FOLDER / f"{name}.json").write_text(json.dumps(expected, indent=1) + "\n")
 
 
+def platform():
+    """Return what the last digits of a result depend on."""
+    numpy_version = ".".join(np.__version__.split(".")[:2])
+    processor = llvmlite.binding.get_host_cpu_name()
+    return f"{processor}, llvmlite {llvmlite.__version__}, numpy {numpy_version}"
+
+
+def all_results():
+    return {
+        "solves": {name: solve_case(name) for name in SOLVE_CASES},
+        "fits": {name: golden_fit(name) for name in FIT_CASES},
+    }
+
+
 def write():
-    FOLDER.mkdir(exist_ok=True)
-    found = {name: solve_case(name) for name in SOLVE_CASES}
-    SOLVES.write_text(json.dumps(found, indent=1) + "\n")
-    fits = {name: golden_fit(name) for name in FIT_CASES}
-    FITS.write_text(json.dumps(fits, indent=1) + "\n")
+    for file, results in zip((SOLVES, FITS), all_results().values(), strict=True):
+        recorded = json.loads(file.read_text()) if file.exists() else {}
+        recorded[platform()] = results
+        file.write_text(json.dumps(recorded, indent=1) + "\n")
     for name, options in MODEL_CASES.items():
         write_model(name, fit_case(options))
 
 
+def compare(other):
+    """Return the names of the cases in which another version of the code differs in any bit."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(other).resolve())}
+    command = [sys.executable, __file__, "print"]
+    printed = subprocess.run(command, env=environment, capture_output=True, check=True).stdout
+    theirs, ours = json.loads(printed), json.loads(json.dumps(all_results()))
+    return [
+        f"{kind}: {name}"
+        for kind, results in ours.items()
+        for name, result in results.items()
+        if result != theirs[kind][name]
+    ]
+
+
 if __name__ == "__main__":
-    sys.exit(write())
+    match sys.argv[1:]:
+        case ["write"]:
+            write()
+        case ["print"]:
+            print(json.dumps(all_results()))
+        case ["compare", other]:
+            different = compare(other)
+            print("\n".join(different) or "no difference")
+            sys.exit(bool(different))
+        case _:
+            sys.exit(__doc__)

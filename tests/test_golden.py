@@ -1,6 +1,8 @@
 """Golden results: models of every format version, solves and fits of seeded problems.
 
-They change only on purpose: see ``golden_cases``.
+They change only on purpose: see ``golden_cases``. On a platform that results were recorded on they
+agree to 1e-12. Elsewhere a tie may be broken the other way, and they agree as closely as they
+were solved.
 """
 
 import json
@@ -18,6 +20,7 @@ from golden_cases import (
     SOLVES,
     every_cell,
     golden_fit,
+    platform,
     solve_case,
 )
 from intensor.fitting.model_file import FORMAT_VERSION
@@ -43,15 +46,27 @@ def test_there_is_a_model_of_every_version():
     assert found == set(range(1, FORMAT_VERSION + 1))
 
 
+def recorded(file, name):
+    """Return what was recorded of a case, and whether that was on this platform."""
+    results = json.loads(file.read_text())
+    here = platform() in results
+    return results[platform() if here else next(iter(results))][name], here
+
+
 @pytest.mark.parametrize(
     ("name", "threads"),
     [(name, 1) for name in SOLVE_CASES] + [(name, 2) for name in SOLVE_CASES if "fast" in name],
 )
 @pytest.mark.needs_jit
 def test_solves_give_what_they_did(name, threads):
-    expected = json.loads(SOLVES.read_text())[name]
+    expected, here = recorded(SOLVES, name)
     found = solve_case(name, threads=threads)
-    assert found["status"] == expected["status"]
+    assert found["status"] == expected["status"] == "OPTIMAL"
+    if not here:
+        difference = abs(found["objective"] - expected["objective"])
+        assert difference <= expected["tolerance"] == found["tolerance"]
+        assert found["bound"] <= expected["objective"] + 1e-12
+        return
     assert found["vertices"] == expected["vertices"]
     np.testing.assert_allclose(found["weights"], expected["weights"], rtol=1e-12, atol=1e-14)
     assert found["objective"] == pytest.approx(expected["objective"], rel=1e-12, abs=1e-15)
@@ -61,8 +76,13 @@ def test_solves_give_what_they_did(name, threads):
 @pytest.mark.parametrize("name", FIT_CASES)
 @pytest.mark.needs_jit
 def test_fits_give_what_they_did(name):
-    expected = json.loads(FITS.read_text())[name]
+    expected, here = recorded(FITS, name)
     found = golden_fit(name)
-    assert (found["status"], found["boxes"]) == (expected["status"], expected["boxes"])
+    assert found["status"] == expected["status"]
+    if not here:  # another radius may have been chosen
+        difference = np.subtract(found["predicted"], expected["predicted"])
+        assert np.std(difference) <= 0.2 * np.std(expected["predicted"])
+        return
+    assert found["boxes"] == expected["boxes"]
     for key in ("radius", "objective", "bound", "predicted"):
         np.testing.assert_allclose(found[key], expected[key], rtol=1e-12, atol=1e-14)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear, nnls
 
 import intensor
 from intensor.data.observations import observe
@@ -26,22 +26,35 @@ def distinct_rows(shape, coords):
     return np.unique(rows, axis=0)
 
 
+def least_squares_weights(matrix):
+    """Return the weights w >= 0 of sum 1 for which ``|matrix @ w|`` is least.
+
+    Minimising ``|matrix @ w|^2 + (1'w - 1)^2`` over all w >= 0 gives the same w up to its length:
+    for w = s u with u in the simplex the best s leaves a value that grows with ``|matrix @ u|``.
+    Where columns depend on each other, ``nnls`` may end at a point that is not optimal; the slower
+    ``lsq_linear`` does not.
+    """
+    bordered = np.vstack((matrix, np.ones(matrix.shape[1])))
+    target = np.append(np.zeros(len(matrix)), 1.0)
+    weights, _ = nnls(bordered, target, maxiter=10**5)
+    slope = bordered.T @ (bordered @ weights - target)
+    if slope.min() < -1e-13 or np.abs(slope[weights > 0]).max() > 1e-13:
+        weights = lsq_linear(bordered, target, (0.0, np.inf), method="bvls", tol=1e-15).x
+    return weights / weights.sum()
+
+
 def optimum(shape, coords, values, radius):
     """Return the least objective over the polytope, by nonnegative least squares.
 
-    Over weights w >= 0 that sum to 1 the residual ``Mw - t`` is ``(M - t1')w``. Minimising
-    ``|(M - t1')w|^2 + (1'w - 1)^2`` over all w >= 0 gives the same w up to its length: for
-    w = s u with u in the simplex the best s leaves a value that grows with ``|(M - t1')u|``.
+    Over weights w >= 0 that sum to 1 the residual ``Mw - t`` is ``(M - t1')w``.
     """
     cells = observe(coords, values, shape=shape, allow_negative=True)
     where = np.stack(cells.coords, axis=1).astype(int)
     rows = distinct_rows(shape, where).astype(float)
     root = np.sqrt(cells.counts / cells.n)
     matrix = (rows * root).T - (root * cells.means / radius)[:, np.newaxis]
-    bordered = np.vstack((matrix, np.ones(len(rows))))
-    weights, _ = nnls(bordered, np.append(np.zeros(len(matrix)), 1.0), maxiter=10**5)
-    weights /= weights.sum()
-    return float(np.sum((matrix @ weights) ** 2)) * radius**2 + cells.within
+    residuals = matrix @ least_squares_weights(matrix)
+    return float(np.sum(residuals**2)) * radius**2 + cells.within
 
 
 def noisy(shape, n, rep, noise=0.2):

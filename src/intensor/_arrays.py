@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["AnyArray", "FlagArray", "FloatArray", "IndexArray", "Shape", "WordArray", "inner"]
-
 Shape = tuple[int, ...]
 AnyArray = NDArray[Any]
 FloatArray = NDArray[np.float64]

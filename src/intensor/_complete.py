@@ -23,8 +23,6 @@ from intensor.options.unseen import Unseen
 from intensor.runtime.memory import require_memory
 from intensor.solver.loop import Callback
 
-__all__ = ["complete"]
-
 CELLS_AT_ONCE = 1 << 20
 """Number of cells that are predicted at once, so that their coordinates take little memory."""
 BYTES_PER_FILLED_CELL = 16

@@ -24,8 +24,6 @@ from intensor.options.keywords import TransformPair
 from intensor.options.option import documented
 from intensor.solver.loop import Callback
 
-__all__ = ["TensorCompleter"]
-
 MAX_INDEX = 2**53
 """Largest index; up to here float64 holds every integer exactly."""
 FIT_PARAMETERS = [

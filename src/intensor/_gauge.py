@@ -30,8 +30,6 @@ from intensor.problem.vertex import membership, mode_offsets
 from intensor.runtime.budget import Budget, listen_for_interrupt
 from intensor.runtime.memory import require_memory
 
-__all__ = ["GaugeNorm", "gauge_norm"]
-
 EPS = float(np.finfo(np.float64).eps)
 STARTS_PER_ROUND = 60
 """Heuristic descents per round; each may give a column."""

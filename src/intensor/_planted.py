@@ -13,8 +13,6 @@ from intensor.model.model import Model, build_model
 from intensor.options.ranges import check_at_least
 from intensor.problem.vertex import pack_vertices
 
-__all__ = ["Planted", "planted"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Planted:

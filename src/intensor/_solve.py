@@ -24,8 +24,6 @@ from intensor.solver.settings import Settings, check_settings
 from intensor.solver.sources import collect
 from intensor.solver.variants import find_version
 
-__all__ = ["solve"]
-
 
 @documented(declared.SOLVE_OPTIONS)
 def solve(

@@ -30,8 +30,6 @@ from intensor.errors import SettingError, ShapeError
 from intensor.model.model import Model
 from intensor.solver.result import Result, Status
 
-__all__ = ["Check", "Verification", "verify"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:

@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 
-from intensor.model import remainder as module
 from intensor.model.remainder import Remainder
 
 SHAPE = (4, 3, 5)
@@ -76,4 +75,3 @@ def test_nothing_passed_in_is_changed():
 def test_it_cannot_be_replaced():
     with pytest.raises(AttributeError):
         REMAINDER.field = FIELD
-    assert module.__all__ == ["Remainder"]

@@ -15,8 +15,6 @@ import numpy as np
 from intensor._arrays import FloatArray, IndexArray, Shape, WordArray
 from intensor.kernels.lanes import still_falling, switch_lanes
 
-__all__ = ["BoundSums", "Cells", "LaneSums", "bound_sums_in", "descend_by_mode"]
-
 LaneSums = Callable[[WordArray, np.uint64, int], FloatArray]
 """Takes lanes, live lanes and a mode; returns the (r, 64) cost of each index, lane by lane."""
 

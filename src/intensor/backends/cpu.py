@@ -16,8 +16,6 @@ from intensor.kernels.sums import fit_cells, member_sums
 from intensor.problem.vertex import lanes_between
 from intensor.runtime.threads import Workers, blocks_of, evenly
 
-__all__ = ["CpuCells"]
-
 INITIAL_CAPACITY = 64
 """Number of vertices for which memory is allocated at first."""
 LANE_BLOCK_RATIO = 4

@@ -11,8 +11,6 @@ from intensor.problem.objective import scaled_constant
 from intensor.problem.vertex import mode_offsets
 from intensor.runtime.threads import Workers
 
-__all__ = ["CellsElsewhere"]
-
 
 class CellsElsewhere(ABC):
     """Implements the part of ``Cells`` that does not depend on where the cells are.

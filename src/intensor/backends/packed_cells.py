@@ -13,8 +13,6 @@ from intensor.problem.objective import scaled_constant
 from intensor.problem.vertex import mode_offsets
 from intensor.runtime.threads import Workers
 
-__all__ = ["PackedCells", "count_planes", "distinct", "pack_cells", "pack_sample"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PackedCells:

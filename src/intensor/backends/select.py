@@ -17,8 +17,6 @@ from intensor.data.observations import Observations
 from intensor.errors import DeviceError, SettingError
 from intensor.runtime.threads import Workers
 
-__all__ = ["BACKENDS", "CPU", "Data", "Device", "devices", "find_device", "on_device", "open_cells"]
-
 OpenCells = Callable[[Observations, float, Workers], Cells]
 BACKENDS: dict[str, OpenCells] = {}
 """Registered backends by name: each opens the cells of observations in units of a radius."""

@@ -19,16 +19,6 @@ from intensor.certificate.recount import Grouped, Layout, Point, additions_neede
 from intensor.model.model import Model
 from intensor.solver.result import Result
 
-__all__ = [
-    "RELATIVE_ROUNDING",
-    "Check",
-    "Precision",
-    "as_number",
-    "check_bound",
-    "feasibility",
-    "readable",
-]
-
 RELATIVE_ROUNDING = 1e-9
 """Relative disagreement that counts as rounding."""
 RELATIVE_DOUBT = 1e-6

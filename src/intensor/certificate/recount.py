@@ -16,16 +16,6 @@ import numpy as np
 from intensor._arrays import AnyArray, FloatArray, IndexArray
 from intensor.model.model import Model
 
-__all__ = [
-    "Grouped",
-    "Layout",
-    "Point",
-    "additions_needed",
-    "cheapest_vertex",
-    "evaluate",
-    "group",
-]
-
 EPS = float(np.finfo(np.float64).eps)
 NUMBERS_AT_ONCE = 1 << 20
 """Most numbers that are held at a time while all vertices are tried."""

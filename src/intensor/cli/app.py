@@ -31,8 +31,6 @@ from intensor.cli.predict import predict
 from intensor.cli.report import report
 from intensor.cli.verify import verify
 
-__all__ = ["main"]
-
 EXIT_CODES = (
     "Exit codes: 0 done (the status says how well); 1 a check of verify or demo failed; "
     "2 bad input or usage, or stdout is full (files are written); 3 an unexpected error inside "

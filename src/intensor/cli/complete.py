@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from intensor.data.table import Table
     from intensor.fitting.record import Fit
 
-__all__ = ["complete"]
-
 MARK = "source"
 """Name of the column that --mark adds."""
 CELLS = Option(

@@ -17,29 +17,6 @@ from typing import Any, TextIO
 
 from intensor.errors import FileFormatError, IntensorError, IntensorWarning
 
-__all__ = [
-    "CHECK_FAILED",
-    "INTERNAL",
-    "INTERRUPTED",
-    "MAX_NAME_LENGTH",
-    "OK",
-    "READER_GONE",
-    "USAGE",
-    "OutputError",
-    "ReaderGoneError",
-    "check_stdout",
-    "close_output",
-    "guard",
-    "number",
-    "open_streams",
-    "printable",
-    "rows",
-    "say",
-    "shortened",
-    "write",
-    "write_json",
-]
-
 OK = 0
 CHECK_FAILED = 1
 USAGE = 2

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from intensor.fitting.record import Fit
     from intensor.fitting.samples import Samples
 
-__all__ = ["demo"]
-
 PAGE = Path("report.html")
 MARKS = ('name="generator" content="intensor', "Made by intensor")
 """Texts that only pages of intensor have."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from intensor.fitting.options import Options
     from intensor.fitting.record import Fit
 
-__all__ = ["fit", "fit_table", "read_data", "sigterm_as_ctrl_c", "warn_if_empty", "was_interrupted"]
-
 
 def fit(
     data: Annotated[

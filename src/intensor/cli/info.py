@@ -22,8 +22,6 @@ from intensor.cli.options import Common
 if TYPE_CHECKING:
     from intensor.fitting.record import Fit, Validation
 
-__all__ = ["describe", "info"]
-
 MAX_LABELS = 8
 """Most labels of a mode that are shown."""
 MAX_BOXES = 3

@@ -21,20 +21,6 @@ if TYPE_CHECKING:
     from intensor.fitting.record import Fit
     from intensor.solver.checkpoint import CheckpointTarget
 
-__all__ = [
-    "PAGE_SUFFIXES",
-    "STDOUT",
-    "check_can_hold",
-    "check_checkpoint",
-    "check_output",
-    "check_table_output",
-    "is_tensor",
-    "read_model_cells",
-    "read_observed",
-    "write_cells",
-    "write_page",
-]
-
 STDOUT = Path("-")
 PAGE_SUFFIXES = (".html", ".htm")
 TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".tns", ".npz", ".mat")

@@ -20,8 +20,6 @@ from intensor.cli.console import guard
 from intensor.options import declared
 from intensor.options.option import CommandLine, NumberOrText, Option
 
-__all__ = ["FORMAT", "ONE_BASED", "Columns", "Common", "FitOptions", "as_command"]
-
 FORMAT = Option(
     name="format",
     choices=("csv", "tsv", "parquet", "tns", "npz", "mat"),

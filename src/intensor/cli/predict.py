@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from intensor.data.table import Table
     from intensor.fitting.record import Fit
 
-__all__ = ["predict"]
-
 
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, as fit wrote it.")],

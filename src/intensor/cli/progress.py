@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from intensor.solver.result import Progress
 
-__all__ = ["shown_progress"]
-
 MIN_SECONDS_BETWEEN_LINES = 2.0
 """Shortest time between two plain lines, in seconds."""
 REFRESHES_PER_SECOND = 8

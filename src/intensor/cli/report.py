@@ -11,8 +11,6 @@ from intensor.cli.console import OK, write, write_json
 from intensor.cli.io import PAGE_SUFFIXES, check_output, read_observed, write_page
 from intensor.cli.options import Columns, Common
 
-__all__ = ["report"]
-
 
 def report(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, as fit wrote it.")],

@@ -12,8 +12,6 @@ from intensor.cli.console import CHECK_FAILED, OK, number, write, write_json
 from intensor.cli.io import read_observed
 from intensor.cli.options import Columns, Common
 
-__all__ = ["verify"]
-
 
 def verify(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, as fit wrote it.")],

@@ -17,16 +17,6 @@ from intensor.data.table import Table
 from intensor.data.values import find_bad_value, raise_bad
 from intensor.errors import DenseTooLargeError, EmptyDataError, SettingError, ValuesError
 
-__all__ = [
-    "Container",
-    "InnerContainer",
-    "check_exact",
-    "check_observed",
-    "check_size",
-    "is_a",
-    "open_container",
-]
-
 MAX_DENSE_CELLS = 10**7
 """Largest number of cells that ``cells="all"`` writes out."""
 MIN_ROUNDED_INTEGER = 2.0**53
@@ -97,13 +87,13 @@ def open_container(
     """
     container = _open_without_columns(data, every=every)
     if container is None:
-        from intensor.containers import frames  # noqa: PLC0415  (imports narwhals)
+        # These import narwhals.
+        from intensor.containers.frames import FrameContainer  # noqa: PLC0415
+        from intensor.data.series import open_frame  # noqa: PLC0415
 
-        frame = frames.open_frame(data)
+        frame = open_frame(data)
         if frame is not None:
-            return frames.FrameContainer(
-                data, frame, value=value, modes=modes, weight=weight, every=every
-            )
+            return FrameContainer(data, frame, value=value, modes=modes, weight=weight, every=every)
         raise ValuesError(
             f"data is {_describe(data)}; expected a NumPy array, a masked array, a table of "
             "pandas, polars or pyarrow, an xarray.DataArray, a sparse.COO or a SciPy sparse array"

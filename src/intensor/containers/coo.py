@@ -14,8 +14,6 @@ from intensor.data.labels import Labels, number_labels
 from intensor.data.table import Table
 from intensor.errors import EmptyDataError, ShapeError, ValuesError
 
-__all__ = ["CooContainer", "ScipyContainer"]
-
 
 class StoredEntries(InnerContainer):
     """Stored entries of a sparse array, each cell at most once.

@@ -13,8 +13,6 @@ from intensor.containers.dense import DenseContainer
 from intensor.data.labels import Labels, as_labels
 from intensor.errors import LabelError, ValuesError
 
-__all__ = ["DataArrayContainer"]
-
 
 class DataArrayContainer(InnerContainer):
     """A DataArray that holds a NumPy array or a ``sparse.COO``."""

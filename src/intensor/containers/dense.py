@@ -13,8 +13,6 @@ from intensor.data.labels import Labels, number_labels
 from intensor.data.table import Table
 from intensor.errors import EmptyDataError, ShapeError, ValuesError
 
-__all__ = ["DenseContainer", "check_real", "fitting_dtype"]
-
 MAX_MODES = 63
 """Largest number of arrays that NumPy takes to index with."""
 

@@ -25,8 +25,6 @@ from intensor.data.values import find_bad_weight, raise_bad
 from intensor.errors import EmptyDataError, LabelError, ValuesError
 from intensor.fitting.record import Fit
 
-__all__ = ["FrameContainer", "open_frame", "predict_frame"]
-
 Frame = nw.DataFrame[Any]
 
 

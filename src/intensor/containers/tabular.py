@@ -14,8 +14,6 @@ from intensor.containers.base import check_size
 from intensor.data.observations import observe
 from intensor.data.table import Table
 
-__all__ = ["TableContainer"]
-
 
 class TableContainer:
     """A table.

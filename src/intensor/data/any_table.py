@@ -15,8 +15,6 @@ from intensor.errors import LabelError, ValuesError
 if TYPE_CHECKING:
     import narwhals as nw
 
-__all__ = ["POSITIONS", "AnyTable", "open_any_table"]
-
 POSITIONS = "for positions pass an (n, p) array of integers, such as table.to_numpy()"
 """Advice to callers whose table holds positions and not labels."""
 WEIGHTS = "weights"

@@ -23,20 +23,6 @@ from intensor.errors import (
 from intensor.options.ranges import LARGEST_MAGNITUDE
 from intensor.runtime.threads import Workers, blocks_of
 
-__all__ = [
-    "MAX_INDICES",
-    "MAX_WEIGHT_RATIO",
-    "check_cells",
-    "check_coords",
-    "check_dense",
-    "check_not_tiny",
-    "check_shape",
-    "check_values",
-    "check_weights",
-    "warn_above_radius",
-    "warn_largest_above_radius",
-]
-
 MAX_INDICES = 2**31 - 1
 """Largest number of indices of all modes together; a vertex has a flag for each."""
 MAX_WEIGHT_RATIO = 1e100

@@ -16,8 +16,6 @@ from intensor.data.grouping import Groups
 from intensor.kernels.repeats import collapse_repeats, sort_repeats
 from intensor.runtime.threads import Workers, blocks_of
 
-__all__ = ["Collapsed", "collapse", "order_repeats"]
-
 NO_WEIGHTS = np.empty(0)
 """Tells the kernels that every observation counts 1."""
 

@@ -12,14 +12,6 @@ from typing import Any, NamedTuple
 
 from intensor.errors import LabelError, SettingError
 
-__all__ = [
-    "Choice",
-    "choose_columns",
-    "choose_modes",
-    "find_column",
-    "quote_name",
-]
-
 MAX_LISTED_NAMES = 12
 """Most column names that a message lists."""
 MAX_NAME_LENGTH = 100

@@ -19,8 +19,6 @@ from intensor._arrays import AnyArray
 from intensor.data.labels import Labels
 from intensor.errors import ModeWarning
 
-__all__ = ["doubtful_modes", "warn_of_doubts"]
-
 MIN_ROWS = 20
 """Fewest observations that allow a doubt: smaller tables are often sparse by chance."""
 MIN_ALONE = 0.9

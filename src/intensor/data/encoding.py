@@ -17,8 +17,6 @@ from intensor.data.table import smallest_unsigned
 from intensor.data.values import BadRow
 from intensor.errors import LabelError
 
-__all__ = ["LabelEncoder", "drop_unused", "encode_integers", "label_type"]
-
 MAX_RANGE_RATIO = 8
 """Integers are counted, not sorted, if their range is at most this many times their number."""
 BATCHES_PER_MERGE = 16

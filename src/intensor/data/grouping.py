@@ -16,8 +16,6 @@ from intensor._arrays import AnyArray, IndexArray, Shape
 from intensor.kernels.sorting import count_digits, fold_rows, move_keys, pick_distinct, split_keys
 from intensor.runtime.threads import Workers, blocks_of
 
-__all__ = ["Groups", "group_rows"]
-
 ROWS_AT_ONCE = 1 << 16
 """Number of distinct rows whose indices are written at a time."""
 MAX_DIGIT_BITS = 11

@@ -13,17 +13,6 @@ from numpy.typing import ArrayLike
 from intensor._arrays import AnyArray, IndexArray, Shape
 from intensor.errors import LabelError
 
-__all__ = [
-    "NO_LABEL",
-    "Encoded",
-    "Labels",
-    "as_labels",
-    "check_same_kind",
-    "factorise",
-    "look_up",
-    "number_labels",
-]
-
 NO_LABEL = (
     "has no label{column}; expected one in every row (drop such rows, or give them a label of "
     "their own)"

@@ -20,8 +20,6 @@ from intensor.data.columns import find_column
 from intensor.data.labels import Encoded, Labels, check_same_kind, look_up
 from intensor.errors import CoordinateError, EmptyDataError, LabelError, SettingError, ValuesError
 
-__all__ = ["LabelledCells", "look_up_cells", "observed_cells", "refuse_tables"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LabelledCells:

@@ -19,8 +19,6 @@ from intensor.data.collapsing import collapse, order_repeats
 from intensor.data.grouping import Groups, group_rows
 from intensor.runtime.threads import Workers
 
-__all__ = ["Observations", "cell_numbers", "observe", "observe_groups", "standard_order"]
-
 MAX_COUNTED_WEIGHT = 2.0**40
 """Largest sum of integer sample weights that are treated as counts of repeated observations."""
 

@@ -21,8 +21,6 @@ from intensor.data.labels import NO_LABEL, Encoded, factorise
 from intensor.data.values import BadRow
 from intensor.errors import InputError, LabelError, ValuesError
 
-__all__ = ["encode_series", "open_frame", "read_numbers"]
-
 
 def open_frame(data: Any) -> nw.DataFrame[Any] | None:
     """Return the narwhals view of a pandas, polars or pyarrow table, or None for anything else."""

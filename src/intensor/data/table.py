@@ -10,8 +10,6 @@ import numpy as np
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.data.labels import Labels
 
-__all__ = ["Source", "Table", "smallest_unsigned"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Source:

@@ -10,14 +10,6 @@ from intensor._arrays import AnyArray, FloatArray
 from intensor.errors import InputError, NegativeValueError, ValuesError
 from intensor.options.ranges import LARGEST_MAGNITUDE
 
-__all__ = [
-    "BadRow",
-    "NumberColumn",
-    "find_bad_value",
-    "find_bad_weight",
-    "raise_bad",
-]
-
 
 class BadRow(Exception):  # noqa: N818  (never leaves the library)
     """A row that cannot be used; whoever knows where it is from turns it into an error.

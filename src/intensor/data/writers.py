@@ -21,8 +21,6 @@ from intensor.data.readers.files import Format, check_path, find_format, shorten
 from intensor.errors import FileFormatError, LabelError, ValuesError
 from intensor.storage.atomic import atomic_write
 
-__all__ = ["write_table", "write_tensor"]
-
 
 def write_table(path: Any, columns: Mapping[str, ArrayLike], *, kind: str | None = None) -> None:
     """Write columns of equal length as CSV, TSV or Parquet; a NaN becomes an empty field."""

@@ -25,8 +25,6 @@ from intensor.fitting.samples import sample
 from intensor.fitting.session import Session
 from intensor.runtime.budget import Budget
 
-__all__ = ["Candidates"]
-
 WALKING_SHARE = 0.5
 """Share of the remaining time that walking all candidates may take."""
 SCOUTING_SHARE = 0.5

@@ -24,8 +24,6 @@ from intensor.model.model import Model
 from intensor.options.unseen import Unseen
 from intensor.runtime.budget import Budget
 
-__all__ = ["choose"]
-
 MIN_HELD_OUT = 20
 """Fewest held-out cells needed to choose the tolerance by validation."""
 TOLERANCE_SHARE, AVERAGING_SHARE = 0.4, 0.3

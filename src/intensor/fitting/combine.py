@@ -32,8 +32,6 @@ from intensor.runtime.budget import Budget
 from intensor.solver.finish import mean_squared_error
 from intensor.solver.result import Counters, Result, Seconds, Status
 
-__all__ = ["Choice", "average_models", "average_results", "combine", "warn_no_kriging"]
-
 CLOSE_KRIGING_RATIO, ROUGH_KRIGING_RATIO = 6.0, 3.0
 """Seconds reserved for close and for rough kriging, per second that kriging took in validation."""
 MAX_CLOSE_KRIGING_SHARE, MAX_ROUGH_KRIGING_SHARE = 0.2, 0.7

@@ -16,8 +16,6 @@ from intensor._arrays import AnyArray, FloatArray
 from intensor.runtime.budget import Budget
 from intensor.runtime.threads import Workers, evenly, one_blas_thread
 
-__all__ = ["FieldAlgebra", "OutOfTimeError"]
-
 MAX_PIECE = 1 << 28
 """Most multiplications in one piece of a matrix product."""
 BLOCK_COLUMNS = 512

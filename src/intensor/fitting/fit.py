@@ -32,8 +32,6 @@ from intensor.solver.loop import Callback
 from intensor.solver.result import warn_if_empty
 from intensor.solver.variants import FAST
 
-__all__ = ["fit"]
-
 
 def fit(
     coords: ArrayLike,

@@ -33,8 +33,6 @@ from intensor.solver.snapshot import (
 from intensor.solver.variants import FAST
 from intensor.storage.reader import Getter, Tree, TreeReader, read_fields
 
-__all__ = ["Fold", "FoldSpec", "Request", "Step", "capture_step", "restore_step"]
-
 MIN_UNUSED_RADIUS = 1e-3
 """A radius no longer binds when at least this share of it is unused."""
 STEP_FIELDS: dict[str, Getter] = {

@@ -13,8 +13,6 @@ from intensor.runtime.budget import Budget
 from intensor.solver.loop import Callback
 from intensor.storage.reader import Tree, TreeReader
 
-__all__ = ["Folds", "Job", "open_folds", "with_stage"]
-
 
 class Job(NamedTuple):
     """A step for one fold to take; each of several requests at a time has its own track."""

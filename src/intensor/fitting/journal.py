@@ -21,8 +21,6 @@ from intensor.solver.checkpoint import NO_SNAPSHOTS, CheckpointFile, CheckpointT
 from intensor.solver.fingerprint import random_boxes
 from intensor.storage.reader import Tree, TreeReader
 
-__all__ = ["NO_JOURNAL", "Journal"]
-
 ROWS_AT_ONCE = 1 << 16
 """Number of observations that are predicted at a time for the fingerprint of the data."""
 

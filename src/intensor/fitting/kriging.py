@@ -31,8 +31,6 @@ from intensor.model.model import Model
 from intensor.model.remainder import Remainder
 from intensor.runtime.budget import Budget
 
-__all__ = ["MAX_CELLS", "MAX_CELLS_PER_OBSERVED", "MAX_MODE_LENGTH", "can_krige", "krige"]
-
 ROUNDS = 1
 """Number of rounds of expectation and maximisation; more would follow the noise."""
 ROUNDS_WITHOUT_BOXES = 4

@@ -20,8 +20,6 @@ from intensor.data.labels import Labels
 from intensor.errors import LabelError
 from intensor.storage.reader import Tree, TreeReader
 
-__all__ = ["capture_labels", "restore_labels"]
-
 LABEL_KINDS = ("number", "date", "duration", "string", "mixed")
 TIME_LETTERS = {"date": "M", "duration": "m"}
 """NumPy's letter for each kind of time."""

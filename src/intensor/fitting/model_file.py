@@ -47,8 +47,6 @@ from intensor.solver.snapshot import (
 from intensor.storage.codec import read_entries, write_entries
 from intensor.storage.reader import MODEL_FILE, Getter, Tree, TreeReader, read_fields
 
-__all__ = ["FORMAT_VERSION", "load", "save"]
-
 FORMAT_VERSION = 2
 """Version of the format; it grows when older readers would misunderstand a file."""
 

@@ -23,8 +23,6 @@ from intensor.solver.engine import Version
 from intensor.solver.settings import Settings
 from intensor.solver.variants import find_version
 
-__all__ = ["Effort", "Options", "RemainderMethod", "Scale", "check_options", "fit_options"]
-
 BASELINES = BASELINE.choices[:2]
 """Names of the baselines without and with main effects."""
 MAX_RADII = 200

@@ -21,20 +21,6 @@ from intensor.solver.loop import Callback
 from intensor.solver.snapshot import MAX_MAGNITUDE, capture_fields, capture_model, restore_model
 from intensor.storage.reader import Getter, Tree, TreeReader, read_fields
 
-__all__ = [
-    "GAP_SHARES",
-    "NEARLY_BEST",
-    "PATH_COLUMNS",
-    "PATH_TEXTS",
-    "RadiusPath",
-    "Walk",
-    "approach",
-    "capture_walk",
-    "read_path",
-    "restore_walk",
-    "walk",
-]
-
 RADIUS_RATIO = 2.0**0.25
 """Factor from one radius to the next."""
 KRIGED_RADIUS_RATIO = 2.0**0.5

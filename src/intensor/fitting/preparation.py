@@ -19,8 +19,6 @@ from intensor.model.remainder import Remainder
 from intensor.model.transform import Transform
 from intensor.runtime.threads import Workers
 
-__all__ = ["Prepared", "Split", "prepare"]
-
 MIN_FIRST_RADIUS = 1e-60
 """Smallest radius at which a path begins; it is used when every value is 0."""
 

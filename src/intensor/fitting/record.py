@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from intensor._arrays import FloatArray, IndexArray, Shape
-from intensor._verify import Check, Verification, verify
+from intensor._verify import Verification, verify
+from intensor.certificate.proofs import Check
 from intensor.data.labels import Labels
 from intensor.data.lookup import look_up_cells, observed_cells
 from intensor.fitting.path import NEARLY_BEST, RadiusPath
@@ -18,8 +19,6 @@ from intensor.options.unseen import Unseen, as_unseen
 from intensor.problem.reindex import FullTensor
 from intensor.solver.condensing import expand_model, expand_result
 from intensor.solver.result import Result, Status
-
-__all__ = ["Fit", "Validation", "expand_fit"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

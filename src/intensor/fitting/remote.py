@@ -34,8 +34,6 @@ from intensor.runtime.stopwatch import COMPILING
 from intensor.solver.loop import Callback
 from intensor.storage.reader import Tree, TreeReader
 
-__all__ = ["RemoteFolds"]
-
 POLL_SECONDS = 0.2
 """Seconds between two looks at the budget while workers are busy."""
 MAX_AHEAD = 4

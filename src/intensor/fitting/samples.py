@@ -13,8 +13,6 @@ from intensor.data.grouping import Groups, group_rows
 from intensor.data.observations import cell_numbers, standard_order
 from intensor.problem.reindex import FullTensor, drop_unused_indices
 
-__all__ = ["Samples", "find_missing_fibre_mode", "sample", "splits"]
-
 MIN_FIBRE_SHARE = 0.5
 """Cells are missing fibre by fibre when more than this share of the missing cells lies in empty
 fibres, beyond chance, and at least this share of the cells of all other fibres is observed."""

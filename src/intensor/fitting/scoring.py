@@ -10,8 +10,6 @@ import numpy as np
 
 from intensor._arrays import FloatArray
 
-__all__ = ["BALANCED", "MAE", "MAPE", "RMSE", "SCORINGS", "Scoring"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scoring:

@@ -12,8 +12,6 @@ from intensor.runtime.budget import Budget
 from intensor.solver.loop import Callback
 from intensor.solver.result import Progress
 
-__all__ = ["Session"]
-
 
 class Session:
     """One fit under way.

@@ -16,8 +16,6 @@ from intensor.solver.result import Result, Status
 from intensor.solver.snapshot import capture_result, restore_result
 from intensor.solver.variants import FAST
 
-__all__ = ["CUT_SHORT", "MIN_RTOL", "solve_seeds"]
-
 MIN_RTOL = 1e-9
 """Relative gap that is small enough even where held-out cells are predicted perfectly."""
 CUT_SHORT = (Status.TIME_LIMIT, Status.INTERRUPTED, Status.STOPPED, Status.ITERATION_LIMIT)

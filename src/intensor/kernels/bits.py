@@ -13,8 +13,6 @@ from numba import types
 from numba.core import config as numba_config
 from numba.extending import intrinsic
 
-__all__ = ["popcount", "trailing_zeros"]
-
 config: Any = numba_config
 WORD, FLAG = ir.IntType(64), ir.IntType(1)
 

@@ -10,8 +10,6 @@ import numpy as np
 from intensor._arrays import FloatArray, IndexArray
 from intensor.runtime.compiling import REORDERED, njit
 
-__all__ = ["append_column", "delete_column", "solve_transposed", "solve_upper", "solve_with_ones"]
-
 
 @njit(cache=True, nogil=True, fastmath=REORDERED)
 def solve_transposed(factor: FloatArray, size: int, out: FloatArray) -> None:

@@ -15,8 +15,6 @@ from intensor._arrays import AnyArray, FloatArray, WordArray
 from intensor.kernels import bits
 from intensor.runtime.compiling import njit
 
-__all__ = ["gram_rows", "gram_rows_weighted", "pack_members", "transpose_bits"]
-
 trailing_zeros: Any = bits.trailing_zeros
 popcount: Any = bits.popcount
 ONE = np.uint64(1)

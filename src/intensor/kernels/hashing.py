@@ -7,8 +7,6 @@ import numpy as np
 from intensor._arrays import AnyArray, IndexArray
 from intensor.runtime.compiling import njit
 
-__all__ = ["draw_cells"]
-
 # The constants and shifts of splitmix64.
 INCREMENT = np.uint64(0x9E3779B97F4A7C15)
 FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)

@@ -17,17 +17,6 @@ from intensor._arrays import AnyArray, FloatArray, IndexArray, WordArray
 from intensor.kernels import bits
 from intensor.runtime.compiling import njit
 
-__all__ = [
-    "descend_lanes",
-    "lane_products",
-    "lane_sums",
-    "lane_sums_around",
-    "lane_sums_within",
-    "mix_starts",
-    "still_falling",
-    "switch_lanes",
-]
-
 trailing_zeros: Any = bits.trailing_zeros
 ONE = np.uint64(1)
 NONE = np.uint64(0)

@@ -7,8 +7,6 @@ import numpy as np
 from intensor._arrays import FlagArray, IndexArray, WordArray
 from intensor.runtime.compiling import njit
 
-__all__ = ["join_lanes", "split_lanes", "store_words"]
-
 ONE = np.uint64(1)
 
 

@@ -12,8 +12,6 @@ import numpy as np
 from intensor._arrays import FloatArray
 from intensor.runtime.compiling import REORDERED, njit
 
-__all__ = ["exchange"]
-
 ZERO_VERTEX = -1
 """Index of the zero vertex, which is not stored."""
 

@@ -12,8 +12,6 @@ import numpy as np
 from intensor._arrays import AnyArray, FloatArray, IndexArray
 from intensor.runtime.compiling import njit
 
-__all__ = ["collapse_repeats", "sort_repeats"]
-
 
 @njit(cache=True, nogil=True)
 def sort_repeats(

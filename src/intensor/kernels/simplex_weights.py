@@ -18,8 +18,6 @@ from intensor.kernels.cholesky import (
 )
 from intensor.runtime.compiling import njit
 
-__all__ = ["best_change", "improve_weights", "longest_step", "settle"]
-
 ENTRY_SHARE = 0.1
 """Vertices enter together with the best one if they gain at least this share of its gain."""
 NOTHING, THE_SUM = -1, -2

@@ -12,8 +12,6 @@ import numpy as np
 from intensor._arrays import AnyArray, IndexArray
 from intensor.runtime.compiling import njit
 
-__all__ = ["count_digits", "fold_rows", "move_keys", "pick_distinct", "split_keys"]
-
 
 @njit(cache=True, nogil=True)
 def fold_rows(

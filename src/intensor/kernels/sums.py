@@ -14,8 +14,6 @@ from intensor._arrays import AnyArray, FlagArray, FloatArray, IndexArray, WordAr
 from intensor.kernels import bits
 from intensor.runtime.compiling import njit
 
-__all__ = ["contract_by_index", "fit_cells", "member_sums", "predict"]
-
 trailing_zeros: Any = bits.trailing_zeros
 ONE = np.uint64(1)
 NONE = np.uint64(0)

@@ -11,8 +11,6 @@ from intensor._arrays import AnyArray, FloatArray, Shape, inner
 from intensor.data.observations import Observations
 from intensor.problem.vertex import mode_offsets
 
-__all__ = ["RIDGE", "Baseline", "fit_baseline"]
-
 RIDGE = 5.0
 """Strength of the pull of effects towards 0, as a number of observations of 0 of each index."""
 

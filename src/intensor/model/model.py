@@ -18,8 +18,6 @@ from intensor.kernels.sums import predict
 from intensor.problem.vertex import Vertices, mode_offsets, pack_vertices
 from intensor.runtime.memory import available_memory
 
-__all__ = ["Box", "Model", "build_model", "nmse", "shrunk"]
-
 MAX_AXES = 32
 """Most axes that a NumPy array has in the oldest supported version."""
 

@@ -20,8 +20,6 @@ from intensor.model.transform import TRANSFORMS, Transform
 from intensor.options.unseen import Unseen, as_unseen
 from intensor.problem.vertex import mode_offsets, mode_slices
 
-__all__ = ["Predictor", "UnseenCells", "index_counts", "known_cells"]
-
 CELLS_AT_ONCE = 1 << 12
 """Number of cells that are predicted at once."""
 MAX_FLAGS_AT_ONCE = 1 << 22

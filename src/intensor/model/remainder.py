@@ -10,8 +10,6 @@ import numpy as np
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.problem.vertex import mode_slices
 
-__all__ = ["Remainder"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Remainder:

@@ -11,8 +11,6 @@ import numpy as np
 from intensor._arrays import FloatArray
 from intensor.errors import SettingError, ValuesError
 
-__all__ = ["IDENTITY", "TRANSFORMS", "Transform", "find_transform"]
-
 Function = Callable[[FloatArray], FloatArray]
 
 

@@ -12,8 +12,6 @@ from intensor.options import ranges
 from intensor.options.option import REQUIRED, CommandLine, NumberOrText, Option
 from intensor.options.unseen import Unseen, as_unseen
 
-__all__ = ["COMPLETE_OPTIONS", "ESTIMATOR_OPTIONS", "FIT_OPTIONS", "SOLVE_OPTIONS"]
-
 SOLVER = "Solver"
 """Heading of the options of every solve in the help of the commands."""
 

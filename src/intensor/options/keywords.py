@@ -6,8 +6,6 @@ from collections.abc import Callable
 from os import PathLike
 from typing import Any, TypedDict
 
-__all__ = ["FitOptions", "TransformPair"]
-
 TransformPair = tuple[Callable[..., Any], Callable[..., Any]]
 """A function and its inverse."""
 

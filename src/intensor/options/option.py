@@ -10,8 +10,6 @@ from typing import Any, Final, TypeVar
 
 from intensor.errors import SettingError
 
-__all__ = ["REQUIRED", "CommandLine", "NumberOrText", "Option", "documented"]
-
 REQUIRED: Final = "required"
 """Default of an option that has to be given."""
 PLACEHOLDER = "{options}"

@@ -10,22 +10,6 @@ from typing import Any, NamedTuple
 
 from intensor.errors import RadiusError, SettingError
 
-__all__ = [
-    "AUTO",
-    "LARGEST_MAGNITUDE",
-    "HeldOut",
-    "check_at_least",
-    "check_callable",
-    "check_flag",
-    "check_memory",
-    "check_positive",
-    "check_radius",
-    "check_radius_or_auto",
-    "check_rtol_or_auto",
-    "check_validation",
-    "default_memory_limit",
-]
-
 AUTO = "auto"
 """Text that leaves a choice to the library."""
 LARGEST_MAGNITUDE = 1e70

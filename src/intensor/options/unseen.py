@@ -7,8 +7,6 @@ from typing import Any
 
 from intensor.errors import SettingError
 
-__all__ = ["Unseen", "as_unseen"]
-
 
 class Unseen(StrEnum):
     """What a prediction does about an index without observations.

@@ -23,8 +23,6 @@ from intensor.problem.layout import positions
 from intensor.problem.vertex import mode_offsets, mode_slices
 from intensor.runtime.budget import Budget
 
-__all__ = ["AlternatingOracle", "best_of_many"]
-
 STARTS = 64
 """Number of random descents that ``best_of_many`` makes, one in each bit of a word."""
 MAX_SWEEPS = 50

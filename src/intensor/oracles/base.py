@@ -13,8 +13,6 @@ from typing import Protocol
 from intensor._arrays import FlagArray, FloatArray
 from intensor.runtime.budget import Budget
 
-__all__ = ["Answer", "Goal", "Oracle"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Answer:

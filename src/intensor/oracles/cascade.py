@@ -31,16 +31,6 @@ from intensor.oracles.trivial import sum_of_negative, trivial_answer
 from intensor.runtime.budget import Budget
 from intensor.runtime.memory import require_memory
 
-__all__ = [
-    "EXACT_CHOICES",
-    "ORACLES",
-    "ExactChoice",
-    "FreeBoundOracle",
-    "TimeLimitedOracle",
-    "exact_choices",
-    "find_exact",
-]
-
 ORACLES: dict[str, Callable[[Observations], Oracle]] = {}
 """Exact oracles from outside, by name: each makes an oracle for the observations of a solve."""
 MAX_EXPECTED_SECONDS = 60.0

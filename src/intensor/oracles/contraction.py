@@ -17,8 +17,6 @@ from intensor.kernels.sums import contract_by_index
 from intensor.problem.layout import cell_matrix
 from intensor.problem.vertex import mode_offsets, mode_slices
 
-__all__ = ["Contraction", "PerCell", "PerIndexRemembered"]
-
 
 class Contraction(Protocol):
     """Prices the indices of a mode."""

@@ -15,8 +15,6 @@ from intensor.data.observations import Observations
 from intensor.oracles.base import Answer
 from intensor.problem.vertex import membership
 
-__all__ = ["sum_of_negative", "trivial_answer", "vertex_cost"]
-
 
 def vertex_cost(flags: FlagArray, costs: FloatArray, observations: Observations) -> float:
     """Return the total cost of the cells of a vertex."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = ["draw_error_counts", "draw_scatter", "residuals"]
-
 MAX_POINTS = 2000
 """Most observations that are drawn as points; more are counted in hexagons."""
 N_BARS = 41

@@ -17,8 +17,6 @@ from intensor.plots.drawing import BACKGROUND, label_indices, new_figure, plain_
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = ["slices"]
-
 MAX_SLICE_CELLS = 4_000_000
 """Most cells of a slice that can be drawn."""
 

@@ -29,8 +29,6 @@ from intensor.solver.result import Result
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ConvergenceSeries", "convergence", "convergence_series", "radius_path", "scale_name"]
-
 MARKERS = "osD^vP"
 MAX_CURVE_POINTS = 400
 """Most points of a convergence curve; a longer trace is thinned."""

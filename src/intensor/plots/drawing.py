@@ -15,22 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axis import XAxis, YAxis
     from matplotlib.figure import Figure
 
-__all__ = [
-    "BACKGROUND",
-    "BLUE",
-    "GREY",
-    "ORANGE",
-    "OTHERS",
-    "drawable",
-    "label_indices",
-    "new_axes",
-    "new_figure",
-    "plain_label",
-    "set_log_scale",
-    "value_range",
-    "wants_log",
-]
-
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#6b7280"
 OTHERS = ("#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 """Colours that people with any kind of colour vision can tell apart (Okabe and Ito)."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = ["boxes"]
-
 MAX_ROWS = 160
 """Most rows of a panel; in a longer mode, neighbouring indices share a row."""
 MAX_PANEL_HEIGHT = 36

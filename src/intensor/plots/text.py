@@ -12,19 +12,6 @@ from decimal import Decimal
 
 import numpy as np
 
-__all__ = [
-    "MAX_LABEL_LENGTH",
-    "SPACE",
-    "TIMES",
-    "clean",
-    "count",
-    "number",
-    "percent",
-    "seconds",
-    "shorten",
-    "signed",
-]
-
 MAX_LABEL_LENGTH = 60
 """Longest label, in characters, that is shown in full."""
 MAX_CLEANED_LENGTH = 2000

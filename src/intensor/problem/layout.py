@@ -11,8 +11,6 @@ from intensor._arrays import AnyArray, Shape
 from intensor.problem.vertex import mode_offsets
 from intensor.runtime.threads import Workers
 
-__all__ = ["cell_matrix", "position_type", "positions"]
-
 
 def cell_matrix(coords: Sequence[AnyArray], shape: Shape) -> AnyArray:
     """Return (u, p) indices in the smallest unsigned type that holds the longest mode."""

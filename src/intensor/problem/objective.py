@@ -15,8 +15,6 @@ import numpy as np
 from intensor._arrays import FloatArray, inner
 from intensor.data.observations import Observations
 
-__all__ = ["Objective", "bound_from_sums", "build_objective", "scaled_constant"]
-
 UNDERFLOW_MARGIN = 1e-300
 """Margin for the underflow of all terms of a sum, each of which loses less than 5e-324."""
 MIN_CONSTANT = 1e-290

@@ -16,8 +16,6 @@ import numpy as np
 from intensor._arrays import AnyArray, IndexArray, Shape
 from intensor.problem.vertex import Vertices, mode_offsets
 
-__all__ = ["FullTensor", "drop_unused_indices"]
-
 MAX_INDICES_PER_CELL = 64
 """Most indices of a mode per cell for which used indices are found by flags instead of sorting."""
 FIRST_CELLS_PER_INDEX = 16

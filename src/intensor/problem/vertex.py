@@ -15,15 +15,6 @@ import numpy as np
 
 from intensor._arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape, WordArray
 
-__all__ = [
-    "Vertices",
-    "lanes_between",
-    "membership",
-    "mode_offsets",
-    "mode_slices",
-    "pack_vertices",
-]
-
 INDICES_AT_ONCE = 1 << 12
 """Number of indices of a mode whose bits are unpacked at a time."""
 

@@ -14,8 +14,6 @@ from intensor.plots.text import count, number, percent, signed
 from intensor.report.markup import label_html, table
 from intensor.report.summary import fitted_name
 
-__all__ = ["boxes_table", "describe_labels", "effects_table"]
-
 MAX_BOXES = 12
 """Most boxes in the table."""
 MAX_LABELS_SHOWN = 6

@@ -27,8 +27,6 @@ from intensor.report.summary import Comparison
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["MAX_POINTS", "convergence_chart", "error_chart", "path_chart", "scatter_chart"]
-
 MAX_POINTS = 300
 """Most observations that are drawn as points; more are counted in hexagons."""
 N_HEXAGONS = 28

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Sequence
 
 from intensor.plots.text import MAX_LABEL_LENGTH, clean, shorten
 
-__all__ = ["cards", "escape", "figure", "label_html", "table"]
-
 
 def escape(label: object, *, most: int = MAX_LABEL_LENGTH) -> str:
     """Return a label that may be used in text and in quoted attributes of HTML and SVG."""

@@ -11,8 +11,6 @@ from intensor.report.markup import cards, escape, label_html
 from intensor.report.summary import Comparison, FitSummary, fitted_name
 from intensor.solver.result import Status
 
-__all__ = ["headline", "key_figures", "status_notice"]
-
 TIMES = " \N{MULTIPLICATION SIGN} "
 
 

@@ -20,8 +20,6 @@ from intensor.report.sections import (
 )
 from intensor.report.summary import compare, summarise
 
-__all__ = ["render"]
-
 SECURITY_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
     "form-action 'none'"

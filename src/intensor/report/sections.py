@@ -22,15 +22,6 @@ from intensor.report.charts import (
 from intensor.report.markup import escape, figure, label_html, table
 from intensor.report.summary import Comparison, FitSummary
 
-__all__ = [
-    "boxes_section",
-    "certificate_section",
-    "convergence_section",
-    "quality_section",
-    "radius_section",
-    "settings_section",
-]
-
 N_WORST = 10
 """Number of observations in the table of the worst fitted ones."""
 MARKS: dict[bool | None, tuple[str, str]] = {

@@ -16,8 +16,6 @@ from intensor.fitting.record import Fit, Validation
 from intensor.fitting.scoring import MAE, RMSE
 from intensor.model.transform import IDENTITY
 
-__all__ = ["Comparison", "FitSummary", "compare", "errors_of", "fitted_name", "summarise"]
-
 MAX_ROUNDING_SHARE = 1e-6
 """Relative difference between two objectives that may be due to rounding alone."""
 PATH_FIGURES = (

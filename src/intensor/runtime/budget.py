@@ -19,8 +19,6 @@ from types import FrameType
 
 from intensor.runtime.stopwatch import COMPILING
 
-__all__ = ["Budget", "listen_for_interrupt"]
-
 
 class Budget:
     """A number of seconds and an interrupt flag.

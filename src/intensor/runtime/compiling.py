@@ -17,8 +17,6 @@ from numba.core import event
 from intensor.runtime.kernel_files import FILES, KernelCache, NoCache, notice_level
 from intensor.runtime.stopwatch import COMPILING
 
-__all__ = ["REORDERED", "announce_device", "listen", "njit"]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 REORDERED = {"reassoc", "contract"}
 """The ``fastmath`` of kernels whose sums may be reordered, because no bound ever sees them."""

@@ -23,8 +23,6 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 
 from intensor.runtime.stopwatch import COMPILING
 
-__all__ = ["FILES", "Files", "KernelCache", "KernelFile", "NoCache", "notice_level"]
-
 _LOG = logging.getLogger(__name__)
 ADVICE = "set NUMBA_CACHE_DIR to a folder that can be written to and has some free space"
 """What to do about files that cannot be written, for messages."""

@@ -15,15 +15,6 @@ from typing import Protocol
 from intensor._arrays import Shape
 from intensor.errors import IntensorError, MemoryLimitError
 
-__all__ = [
-    "available_memory",
-    "cell_bytes",
-    "collapsing_bytes",
-    "expanding_bytes",
-    "fitting_bytes",
-    "require_memory",
-]
-
 UNLIMITED_BYTES = 1 << 60
 """Control groups state a limit of at least this many bytes if they have none."""
 NEGLIGIBLE_BYTES = 1 << 26

@@ -11,8 +11,6 @@ import os
 import threading
 import time
 
-__all__ = ["COMPILING", "Stopwatch"]
-
 
 class Stopwatch:
     """Adds up the wall-clock time during which at least one thread is inside ``with stopwatch:``.

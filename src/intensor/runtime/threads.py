@@ -18,8 +18,6 @@ from functools import cache
 from queue import SimpleQueue
 from typing import Any, Self
 
-__all__ = ["Pool", "Workers", "blocks_of", "evenly", "one_blas_thread"]
-
 MIN_BLOCK_CELLS = 1 << 15
 """Fewest cells that are worth a thread of their own."""
 MAX_BLOCKS = 8

@@ -30,15 +30,6 @@ from intensor.storage.atomic import check_writable
 from intensor.storage.codec import read_tree, write_tree
 from intensor.storage.reader import CHECKPOINT, Tree, TreeReader
 
-__all__ = [
-    "CHECKPOINT_INTERVAL",
-    "NO_SNAPSHOTS",
-    "CheckpointFile",
-    "CheckpointTarget",
-    "Snapshots",
-    "check_checkpoint",
-]
-
 FORMAT_VERSION = 1
 """Version of the format. Unlike a model file, a checkpoint of another version is never read."""
 CHECKPOINT_INTERVAL = CHECKPOINT_EVERY.default

@@ -11,8 +11,6 @@ from intensor.model.model import Model
 from intensor.problem.reindex import FullTensor, drop_unused_indices
 from intensor.solver.result import Result
 
-__all__ = ["condense", "expand_model", "expand_result"]
-
 
 def condense(observations: Observations) -> tuple[Observations, FullTensor | None]:
     """Return observations without the indices that never occur, and the full tensor.

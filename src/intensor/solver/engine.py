@@ -15,8 +15,6 @@ from intensor.solver.settings import Settings
 from intensor.solver.state import State
 from intensor.storage.reader import Tree, TreeReader
 
-__all__ = ["Engine", "Version"]
-
 
 class Engine(Protocol):
     """An iterate, as weights of active vertices, and the steps that move it."""

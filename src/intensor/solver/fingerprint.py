@@ -17,8 +17,6 @@ from intensor.problem.reindex import FullTensor
 from intensor.solver.finish import mean_squared_error
 from intensor.storage.reader import Tree
 
-__all__ = ["fingerprint", "random_boxes"]
-
 N_BOXES = 32
 """Number of boxes in the random model."""
 

@@ -16,8 +16,6 @@ from intensor.solver.engine import Engine, Version
 from intensor.solver.result import Counters, Progress, Result, Seconds, Status
 from intensor.solver.settings import Settings
 
-__all__ = ["finish", "mean_squared_error"]
-
 CELLS_AT_ONCE = 1 << 15
 """Cells that are predicted at a time when the objective is recomputed."""
 

@@ -16,8 +16,6 @@ from intensor.solver.result import Progress, Result, Seconds, Status
 from intensor.solver.settings import Settings
 from intensor.solver.termination import stop_reason
 
-__all__ = ["Callback", "drive", "run"]
-
 Callback = Callable[[Progress], bool | None]
 """The snapshots of a run without a checkpoint."""
 WITHIN_TOLERANCE = 0.999999

@@ -10,8 +10,6 @@ from typing import NamedTuple
 from intensor.errors import EmptyModelWarning
 from intensor.model.model import Model
 
-__all__ = ["Counters", "Progress", "Result", "Seconds", "Status", "warn_if_empty"]
-
 
 class Status(enum.Enum):
     """Why a solve ended; only OPTIMAL comes with a proof that the gap is within the tolerance."""

@@ -19,8 +19,6 @@ from intensor.options.declared import (
     TOL,
 )
 
-__all__ = ["Settings", "check_settings"]
-
 CHECKED = (SOLVE_RADIUS, TOL, SOLVE_RTOL, MAX_ITERATIONS, TIME_LIMIT, SEED, THREADS, SIGNED)
 """Options that are fields of the settings and are checked by their declarations."""
 

@@ -21,25 +21,6 @@ from intensor.solver.result import Counters, Progress, Result, Seconds, Status
 from intensor.solver.state import State, Witness
 from intensor.storage.reader import Getter, Tree, TreeReader, read_fields
 
-__all__ = [
-    "COUNTER_FIELDS",
-    "MAX_MAGNITUDE",
-    "RESULT_FIELDS",
-    "SECONDS_FIELDS",
-    "STEP_KINDS",
-    "capture_fields",
-    "capture_model",
-    "capture_random",
-    "capture_result",
-    "capture_state",
-    "capture_trace",
-    "restore_model",
-    "restore_random",
-    "restore_result",
-    "restore_state",
-    "restore_trace",
-]
-
 MAX_MAGNITUDE = 1e100
 """Largest absolute value of any weight or other number of a model that is read, so that no sum
 overflows; data is far smaller (``checks.LARGEST_MAGNITUDE``)."""

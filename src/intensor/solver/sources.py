@@ -31,8 +31,6 @@ from intensor.solver.condensing import condense
 from intensor.solver.engine import Version
 from intensor.solver.settings import Settings
 
-__all__ = ["collect"]
-
 OTHER_PLACES = (
     "solve from Parquet files (coords a path, with memory_limit), distribute cells over a cluster "
     "(client) or use a CUDA device (device)"

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from intensor._arrays import FlagArray, FloatArray
 
-__all__ = ["State", "Witness"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Witness:

@@ -7,8 +7,6 @@ from intensor.solver.result import Status
 from intensor.solver.settings import Settings
 from intensor.solver.state import State
 
-__all__ = ["stop_reason"]
-
 IDLE_LIMIT = 2000
 """Iterations without a lower objective or a better bound after which a solve has stalled."""
 

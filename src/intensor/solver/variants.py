@@ -14,8 +14,6 @@ from intensor.solver.paper.engine import Blended
 from intensor.solver.paper.rows import DenseRows, SparseRows
 from intensor.solver.paper.steps import AcceleratedDescent, PairwiseStep, SimplexDescent
 
-__all__ = ["FAST", "VERSIONS", "find_version"]
-
 FAST = Fast(name="fast")
 """The default version, which fits use to walk up the radii."""
 

@@ -19,8 +19,6 @@ from intensor._arrays import AnyArray
 from intensor.errors import FileFormatError
 from intensor.storage.limits import largest_decompressed_size
 
-__all__ = ["list_entries", "read_archive"]
-
 ARCHIVE = "a NumPy archive (.npz)"
 COMPRESSION_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """Compression methods that NumPy writes. The zip library decompresses others without a limit."""

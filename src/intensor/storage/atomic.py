@@ -13,8 +13,6 @@ from typing import Any
 
 from intensor.errors import FileFormatError
 
-__all__ = ["atomic_write", "check_writable"]
-
 TRIAL_BYTES = b"\0" * (1 << 16)
 """Bytes written as a trial, to find out whether a file can be written."""
 MAX_KEPT_NAME = 200

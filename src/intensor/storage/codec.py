@@ -20,8 +20,6 @@ from intensor.storage.archive import read_archive
 from intensor.storage.atomic import atomic_write
 from intensor.storage.reader import CHECKPOINT, FileKind, Tree, TreeReader
 
-__all__ = ["Tree", "TreeReader", "read_entries", "read_tree", "write_entries", "write_tree"]
-
 HEADER = "header"
 ARRAY_KEY = "@"
 MAX_HEADER_BYTES = 1 << 26

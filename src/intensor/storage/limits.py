@@ -7,8 +7,6 @@ import io
 import os
 from typing import Any, BinaryIO, cast
 
-__all__ = ["largest_decompressed_size", "open_gzip"]
-
 BYTES_FOR_ANY_FILE = 1 << 26
 """Bytes that any file may decompress to, however small it is."""
 BYTES_PER_BYTE = 200

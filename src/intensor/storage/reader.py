@@ -17,8 +17,6 @@ import numpy as np
 from intensor._arrays import AnyArray, FlagArray
 from intensor.errors import CheckpointError, FileFormatError, ModelFileError
 
-__all__ = ["CHECKPOINT", "MODEL_FILE", "FileKind", "Getter", "Tree", "TreeReader", "read_fields"]
-
 Tree = dict[str, Any]
 NON_FINITE_NAMES = ("inf", "-inf", "nan")
 """Names of the numbers that JSON cannot express, as they are written."""

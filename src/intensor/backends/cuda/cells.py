@@ -23,8 +23,6 @@ from intensor.backends.packed_cells import distinct, pack_sample
 from intensor.kernels.lanes import still_falling
 from intensor.runtime.threads import Workers
 
-__all__ = ["CudaCells"]
-
 MAX_HOST_SAMPLE = 1 << 18
 """Most cells of a sample that is solved in memory, because CPU threads are as fast for it."""
 INTEGER_RANGE = 2.0**61

@@ -12,8 +12,6 @@ from intensor.backends.cuda.thread_blocks import TILE, add_up
 
 cuda: Any = numba.cuda
 
-__all__ = ["collapse_cells", "fold_keys", "group"]
-
 
 @cuda.jit(cache=True)
 def collapse_cells(

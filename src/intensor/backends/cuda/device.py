@@ -11,16 +11,6 @@ from numba.core import config as numba_config
 
 from intensor.errors import DeviceError, DeviceMemoryError
 
-__all__ = [
-    "array_module",
-    "check_device",
-    "check_memory",
-    "for_kernels",
-    "free_bytes",
-    "simulated",
-    "to_host",
-]
-
 config: Any = numba_config
 HELP = "install intensor[gpu] on a machine with an NVIDIA device, or use device='cpu'"
 

@@ -13,8 +13,6 @@ from intensor.backends.cuda.thread_blocks import HALF, LOW_HALF, NONE, TILE, ver
 
 cuda: Any = numba.cuda
 
-__all__ = ["PAIRS", "gram_block", "gram_block_weighted"]
-
 WARP = 32
 ALL_LANES = 0xFFFFFFFF
 PARTS = TILE // WARP

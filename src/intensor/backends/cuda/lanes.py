@@ -16,8 +16,6 @@ from intensor.backends.cuda.thread_blocks import NONE, TILE, halve, lowest_bit, 
 
 cuda: Any = numba.cuda
 
-__all__ = ["lane_sums", "lane_sums_runs", "switch_lanes"]
-
 STRETCH = 16
 """Number of cells of equal index that ``lane_sums_runs`` adds up without looking at the index."""
 STRETCHES_PER_TILE = TILE // STRETCH

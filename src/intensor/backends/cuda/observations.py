@@ -20,8 +20,6 @@ from intensor.errors import CoordinateError, NegativeValueError, SettingError, V
 from intensor.problem.layout import position_type, positions
 from intensor.problem.vertex import mode_offsets
 
-__all__ = ["DeviceObservations", "observe_on_device", "upload"]
-
 COLLAPSING_BYTES = 40
 """Bytes of device memory per observation that collapsing takes in addition to the observations."""
 

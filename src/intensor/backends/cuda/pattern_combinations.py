@@ -16,8 +16,6 @@ from intensor.backends.cuda.pattern_memory import LARGEST, MAX_CHOICES, WARP, ZE
 
 cuda: Any = numba.cuda
 
-__all__ = ["Limits", "Rows", "any_combination", "if_on"]
-
 
 class Rows(NamedTuple):
     """The rows of a block: the first one, and their number."""

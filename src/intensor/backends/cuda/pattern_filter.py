@@ -12,10 +12,8 @@ import numpy as np
 from intensor._arrays import AnyArray, IndexArray
 from intensor.backends.cuda.device import array_module, check_device, to_host
 from intensor.backends.cuda.pattern_combinations import Limits
-from intensor.backends.cuda.pattern_kernel import LANE_BITS, MAX_COMBINED_BLOCKS, pattern_kernel
-from intensor.backends.cuda.pattern_memory import LONGEST_BLOCK, WARP, layout_of, shared_bytes
-
-__all__ = ["LONGEST_BLOCK", "MAX_COMBINED_BLOCKS", "PatternFilter", "shared_bytes"]
+from intensor.backends.cuda.pattern_kernel import LANE_BITS, pattern_kernel
+from intensor.backends.cuda.pattern_memory import WARP, layout_of, shared_bytes
 
 MAX_TRIED = 1 << 16
 """Most combinations of one pattern that the device tries, in units of 32."""

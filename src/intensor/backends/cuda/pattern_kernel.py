@@ -32,8 +32,6 @@ from intensor.backends.cuda.pattern_memory import (
 
 cuda: Any = numba.cuda
 
-__all__ = ["LANE_BITS", "MAX_COMBINED_BLOCKS", "pattern_kernel"]
-
 LANE_BITS = 5
 """Number of rows of a block whose pattern is the number of a lane."""
 MAX_COMBINED_BLOCKS = 3

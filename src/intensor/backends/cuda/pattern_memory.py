@@ -16,23 +16,6 @@ from intensor.backends.cuda.device import simulated
 
 cuda: Any = numba.cuda
 
-__all__ = [
-    "LARGEST",
-    "LONGEST_BLOCK",
-    "MAX_CHOICES",
-    "WARP",
-    "ZERO",
-    "Layout",
-    "layout_of",
-    "message_start",
-    "shared_bytes",
-    "sum_leading",
-    "sum_slabs",
-    "switch_slab",
-    "tell",
-    "total",
-]
-
 WARP = 32
 """Number of threads of a warp, its lanes."""
 ALL_LANES = 0xFFFFFFFF

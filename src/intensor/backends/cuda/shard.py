@@ -15,8 +15,6 @@ from intensor.backends.cuda.observations import DeviceObservations
 from intensor.backends.sharded.shard import Shard, State
 from intensor.runtime.threads import Workers
 
-__all__ = ["DeviceShard"]
-
 
 class DeviceShard:
     """The cells of a shard on a device.

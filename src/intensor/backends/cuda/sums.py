@@ -20,8 +20,6 @@ from intensor.backends.cuda.thread_blocks import (
 
 cuda: Any = numba.cuda
 
-__all__ = ["AT_ONCE", "bound_sums", "byte_sums", "first_vertices", "fit_cells", "vertex_sums"]
-
 AT_ONCE = 2
 """Number of words whose tables ``fit_cells`` holds at a time; a table has 16 KiB."""
 AHEAD = 4

@@ -20,21 +20,6 @@ from intensor.runtime.compiling import announce_device, listen
 
 cuda: Any = numba.cuda
 
-__all__ = [
-    "ALL",
-    "HALF",
-    "LOW_HALF",
-    "NONE",
-    "TILE",
-    "add_up",
-    "find_largest",
-    "grid_of",
-    "halve",
-    "lowest_bit",
-    "narrow",
-    "vertices_around",
-]
-
 TILE = 64 if simulated() else 256
 """Number of threads of a block and of cells it takes at a time; few for the slow simulator."""
 MAX_BLOCKS = 8192

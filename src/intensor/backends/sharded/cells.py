@@ -19,8 +19,6 @@ from intensor.errors import SettingError
 from intensor.problem.vertex import mode_offsets
 from intensor.runtime.threads import Workers
 
-__all__ = ["ShardedCells", "ShardedObservations", "Shards"]
-
 MAX_FETCHED_CELLS = 1 << 22
 """Most cells that are fetched into memory for an exact oracle."""
 

@@ -10,15 +10,6 @@ from distributed import CancelledError, Client, KilledWorker
 
 from intensor.errors import ClusterError, IntensorError, SettingError, WorkerLostError
 
-__all__ = [
-    "LOST_WORKER_ERRORS",
-    "MAX_ATTEMPTS",
-    "WORKER_WAIT_SECONDS",
-    "check_workers",
-    "cluster_errors",
-    "run_until_done",
-]
-
 Answer = TypeVar("Answer")
 MAX_ATTEMPTS = 4
 """Most attempts at a round of calls when workers are lost in the middle of it."""

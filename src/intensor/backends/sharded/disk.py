@@ -20,8 +20,6 @@ from intensor.data.readers.dataset import Dataset
 from intensor.errors import MemoryLimitError
 from intensor.runtime.threads import Workers
 
-__all__ = ["DiskShards", "FileArray", "observe_on_disk"]
-
 BYTES_PER_ROW = 200
 """Most bytes per observation of up to three modes that collapsing takes."""
 BYTES_PER_FURTHER_MODE = 32

@@ -39,8 +39,6 @@ from intensor.runtime.threads import Workers
 if TYPE_CHECKING:
     from intensor.backends.cuda.shard import DeviceShard
 
-__all__ = ["DaskShards", "distribute_cells", "observe_on_workers"]
-
 DEAD_STATES = ("cancelled", "lost", "error")
 """States of a future that will never have a result."""
 Piece = tuple[AnyArray, FloatArray]

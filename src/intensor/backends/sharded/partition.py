@@ -19,8 +19,6 @@ from intensor.data.observations import observe
 from intensor.data.readers.dataset import Batch
 from intensor.problem.layout import position_type
 
-__all__ = ["Buckets", "Totals", "bucket_of", "collapse_shard"]
-
 INCREMENT = np.uint64(0x9E3779B97F4A7C15)
 FACTOR = np.uint64(0xBF58476D1CE4E5B9)
 

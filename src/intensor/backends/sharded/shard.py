@@ -24,8 +24,6 @@ from intensor.problem.layout import positions
 from intensor.problem.vertex import lanes_between, mode_offsets
 from intensor.runtime.threads import Workers
 
-__all__ = ["Shard", "State", "make_shard"]
-
 CELLS_AT_ONCE = 1 << 16
 """Number of cells of a shard that are summed over at a time; a multiple of 64."""
 EVERY_LANE = ~np.uint64(0)

@@ -15,8 +15,6 @@ from intensor.data.table import Source, Table
 from intensor.data.values import NumberColumn, find_bad_value, find_bad_weight
 from intensor.errors import EmptyDataError, LabelError
 
-__all__ = ["TableBuilder"]
-
 
 class TableBuilder:
     """Encodes the labels and gathers the numbers of a table, batch by batch."""

@@ -34,8 +34,6 @@ from intensor.data.table import Table
 from intensor.data.values import BadRow
 from intensor.errors import EmptyDataError, FileFormatError
 
-__all__ = ["DELIMITERS", "MISSING_TEXTS", "NUMBER", "read"]
-
 BLOCK_BYTES = 1 << 20
 """Bytes of text that are parsed at once; no row may be longer."""
 IN_COLUMN = re.compile(r"In CSV column #(\d+)")

@@ -24,8 +24,6 @@ from intensor.errors import (
     InputError,
 )
 
-__all__ = ["Batch", "Dataset", "open_dataset"]
-
 BATCH_ROWS = 1 << 20
 """Rows that are read at once."""
 

@@ -17,21 +17,6 @@ from intensor.data.values import BadRow
 from intensor.errors import EmptyDataError, FileFormatError, InputError, LabelError, ValuesError
 from intensor.storage.limits import open_gzip
 
-__all__ = [
-    "Format",
-    "Request",
-    "at_line",
-    "check_file",
-    "check_path",
-    "check_unique",
-    "choose",
-    "choosing_from",
-    "find_format",
-    "open_bytes",
-    "row_error",
-    "shorten",
-]
-
 
 class Format(StrEnum):
     """Formats of data files."""

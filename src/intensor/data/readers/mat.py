@@ -25,8 +25,6 @@ from intensor.data.table import Table
 from intensor.errors import FileFormatError
 from intensor.storage.limits import largest_decompressed_size
 
-__all__ = ["Element", "read", "read_elements"]
-
 HDF5 = b"\x89HDF\r\n\x1a\n"
 """First bytes of an HDF5 file, which MATLAB files of version 7.3 are."""
 HEADER_BYTES = 128

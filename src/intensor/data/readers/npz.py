@@ -10,8 +10,6 @@ from intensor.data.table import Table
 from intensor.errors import FileFormatError
 from intensor.storage.archive import list_entries, read_archive
 
-__all__ = ["read"]
-
 
 def read(path: Any, request: Request) -> Table:
     """Read ``coords``, ``values`` and perhaps ``shape`` and weights, or a single dense array.

@@ -16,8 +16,6 @@ from intensor.data.values import BadRow
 from intensor.errors import FileFormatError
 from intensor.storage.limits import largest_decompressed_size
 
-__all__ = ["DAMAGE", "INDEX_PREFIX", "check_count", "damaged", "read"]
-
 BATCH_ROWS = 1 << 17
 """Rows that are read at once."""
 DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError)

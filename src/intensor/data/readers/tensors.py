@@ -17,8 +17,6 @@ from intensor.data.values import find_bad_value, find_bad_weight
 from intensor.errors import CoordinateError, EmptyDataError, FileFormatError
 from intensor.storage.limits import largest_decompressed_size
 
-__all__ = ["read_arrays", "start_index", "tensor_table", "wanted_arrays"]
-
 MIN_INDICES_ALLOWED = 1 << 24
 """Number of indices that any tensor may have, however few its cells are."""
 INDICES_PER_CELL = 64

@@ -24,8 +24,6 @@ from intensor.data.table import Table
 from intensor.data.values import BadRow, NumberColumn, find_bad_value
 from intensor.errors import CoordinateError, EmptyDataError, FileFormatError
 
-__all__ = ["read"]
-
 CHUNK_BYTES = 1 << 22
 """Bytes of text that are parsed at once."""
 MAX_LINE_BYTES = 1 << 16

@@ -16,8 +16,6 @@ from intensor.data.observations import Observations
 from intensor.problem.vertex import mode_offsets
 from intensor.runtime.threads import one_blas_thread
 
-__all__ = ["Arrangement", "arrange", "distribute_rows", "weights_of", "with_ground"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Arrangement:

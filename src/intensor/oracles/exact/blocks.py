@@ -27,19 +27,6 @@ import numpy as np
 from intensor._arrays import AnyArray, IndexArray, WordArray
 from intensor.runtime.compiling import njit
 
-__all__ = [
-    "Blocks",
-    "add_table",
-    "best_rows",
-    "count_choices",
-    "fill_tables",
-    "gather",
-    "least_sum",
-    "least_sums",
-    "promising",
-    "sum_of_columns",
-]
-
 ONE = np.uint64(1)
 
 

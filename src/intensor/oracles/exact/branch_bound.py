@@ -22,8 +22,6 @@ from intensor.oracles.exact.pool import BoxPool, empty_pool, flags_of_number, fo
 from intensor.oracles.exact.search import NOWHERE, ExactSearch
 from intensor.oracles.exact.tree import expand, search_tree
 
-__all__ = ["BranchOracle", "TreeSearch"]
-
 SUBTREES = 32
 """Number of open nodes at which the search goes on subtree by subtree."""
 WAVE = 8

@@ -18,8 +18,6 @@ from intensor.oracles.exact.pool import flags_of_number, found_boxes
 from intensor.oracles.exact.scan import scan_listed
 from intensor.oracles.exact.search import NOWHERE, ExactSearch
 
-__all__ = ["DeviceEnumerationOracle", "filter_and_search"]
-
 FIRST_PATTERNS, GROWTH = 1 << 14, 4
 """Number of patterns of the first call of the device, and the factor by which calls grow."""
 MAX_CALL_ENTRIES = 1 << 36

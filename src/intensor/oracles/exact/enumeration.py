@@ -17,8 +17,6 @@ from intensor.oracles.exact.pool import flags_of_number, found_boxes
 from intensor.oracles.exact.scan import scan
 from intensor.oracles.exact.search import NOWHERE, ExactSearch
 
-__all__ = ["EnumerationOracle", "count_through"]
-
 Range = tuple[int, int]
 WAVE = 16
 """Number of pieces between two updates of the cutoff. It does not depend on the number of threads,

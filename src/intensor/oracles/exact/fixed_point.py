@@ -14,8 +14,6 @@ from numpy.typing import DTypeLike
 
 from intensor._arrays import AnyArray, FloatArray
 
-__all__ = ["FixedPoint", "to_integers", "unit_of"]
-
 COST_BITS = {np.dtype(np.int32): 28, np.dtype(np.int64): 54}
 """Most binary digits of the sum of all absolute costs, by type. The kernels need 4 times that sum
 for one block of rows, and 64 bits for the sum of all blocks."""

@@ -13,8 +13,6 @@ from intensor._arrays import AnyArray, IndexArray
 from intensor.oracles.exact.blocks import Blocks, gather, least_sums, promising
 from intensor.runtime.compiling import njit
 
-__all__ = ["merge_blocks"]
-
 LARGEST = np.int64(1 << 62)
 """A number of choices that no block has."""
 

@@ -10,8 +10,6 @@ from intensor._arrays import AnyArray, FlagArray, IndexArray
 from intensor.oracles.exact.blocks import Blocks
 from intensor.runtime.compiling import njit
 
-__all__ = ["FREE", "OFF", "ON", "ascend"]
-
 OFF, ON, FREE = 0, 1, 2
 """Status of a column: decided to be off, decided to be on, or not decided."""
 

@@ -22,8 +22,6 @@ from intensor.oracles.exact.blocks import (
 )
 from intensor.runtime.compiling import njit
 
-__all__ = ["Node", "Slabs", "bound_of", "root_node", "stack_slabs"]
-
 
 class Slabs(NamedTuple):
     """The costs of a search.

@@ -28,8 +28,6 @@ from intensor.problem.vertex import membership
 from intensor.runtime.budget import Budget
 from intensor.runtime.threads import Pool, Workers
 
-__all__ = ["SearchOracle"]
-
 _LOG = logging.getLogger(__name__)
 Heuristic = Callable[[Observations, FloatArray, FlagArray | None], tuple[FlagArray, float]]
 ROWS, SLABS = 1, 2

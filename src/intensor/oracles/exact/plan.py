@@ -14,19 +14,6 @@ import numpy as np
 
 from intensor._arrays import IndexArray
 
-__all__ = [
-    "LONG_BLOCK",
-    "MAX_CELLS",
-    "MAX_ENTRIES",
-    "MIN_DEVICE_SECONDS",
-    "SHORT_BLOCK",
-    "UNCUT_ENTRIES",
-    "Plan",
-    "plan_branching",
-    "plan_enumeration",
-    "plan_on_device",
-]
-
 MAX_ENTRIES = 1 << 26
 """Most entries of all tables together, half a gigabyte."""
 MAX_NODE_ENTRIES = 1 << 22
@@ -193,11 +180,9 @@ def plan_on_device(lengths: tuple[int, ...]) -> Plan:
     >>> plan.firsts.tolist(), plan.pattern_bits, plan.seconds < host.seconds
     ([0, 7, 14, 20], 20, True)
     """
-    from intensor.backends.cuda.pattern_filter import (  # noqa: PLC0415  (imports numba.cuda)
-        LONGEST_BLOCK,
-        MAX_COMBINED_BLOCKS,
-        shared_bytes,
-    )
+    # These import numba.cuda, which is optional.
+    from intensor.backends.cuda.pattern_kernel import MAX_COMBINED_BLOCKS  # noqa: PLC0415
+    from intensor.backends.cuda.pattern_memory import LONGEST_BLOCK, shared_bytes  # noqa: PLC0415
 
     columns, rows = lengths[:2]
     bits = sum(lengths[2:])

@@ -14,17 +14,6 @@ import numpy as np
 from intensor._arrays import AnyArray, FlagArray, IndexArray, WordArray
 from intensor.runtime.compiling import njit
 
-__all__ = [
-    "BoxPool",
-    "FoundBox",
-    "begin_pattern",
-    "empty_pool",
-    "flags_of_number",
-    "flags_of_words",
-    "found_boxes",
-    "offer",
-]
-
 
 class BoxPool(NamedTuple):
     """The best boxes that a search has found, as arrays with one entry per box.

@@ -26,8 +26,6 @@ from intensor.oracles.exact.pool import BoxPool, begin_pattern
 from intensor.oracles.exact.tree import NOWHERE, search_tree
 from intensor.runtime.compiling import njit
 
-__all__ = ["scan", "scan_listed"]
-
 SWEEPS = 2
 """Number of times the multipliers are improved before a pattern is searched."""
 

@@ -17,8 +17,6 @@ from intensor.oracles.exact.pool import BoxPool, FoundBox, empty_pool
 from intensor.runtime.budget import Budget
 from intensor.runtime.threads import Pool
 
-__all__ = ["NOWHERE", "ExactSearch"]
-
 _LOG = logging.getLogger(__name__)
 Result = TypeVar("Result")
 NOWHERE = int(tree.NOWHERE)

@@ -17,8 +17,6 @@ from intensor.oracles.exact.nodes import Node, Slabs, bound_of
 from intensor.oracles.exact.pool import BoxPool, begin_pattern, offer
 from intensor.runtime.compiling import njit
 
-__all__ = ["NOWHERE", "Children", "expand", "search_tree"]
-
 NOWHERE = np.int64(1 << 62)
 """Bound of a search that left no node open; larger than any cost."""
 LEAN_WEIGHT = 3

@@ -12,8 +12,6 @@ from intensor.errors import SolverUnavailableError
 from intensor.oracles.mip.formulation import Formulation
 from intensor.oracles.mip.watch import Watch
 
-__all__ = ["MipReply", "MipSolver", "import_solver"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MipReply:

@@ -27,8 +27,6 @@ from intensor._arrays import FlagArray, FloatArray, IndexArray
 from intensor.data.observations import Observations
 from intensor.problem.vertex import mode_offsets
 
-__all__ = ["Formulation", "formulate"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Formulation:

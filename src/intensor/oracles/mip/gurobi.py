@@ -16,8 +16,6 @@ from intensor.oracles.mip.base import MipReply, MipSolver
 from intensor.oracles.mip.formulation import Formulation
 from intensor.oracles.mip.watch import Watch
 
-__all__ = ["GurobiSolver"]
-
 _TOLERANCE = 1e-9
 _PARAMETERS = {
     "Threads": 1,

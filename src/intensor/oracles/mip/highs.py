@@ -12,8 +12,6 @@ from intensor.oracles.mip.base import MipReply, MipSolver
 from intensor.oracles.mip.formulation import Formulation
 from intensor.oracles.mip.watch import Watch
 
-__all__ = ["HighsSolver"]
-
 _TOLERANCE = 1e-9
 _OPTIONS = {
     "output_flag": False,

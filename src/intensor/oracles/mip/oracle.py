@@ -20,8 +20,6 @@ from intensor.oracles.mip.watch import Watch
 from intensor.oracles.trivial import sum_of_negative, trivial_answer, vertex_cost
 from intensor.runtime.budget import Budget
 
-__all__ = ["MipOracle", "error_margin"]
-
 _LOG = logging.getLogger(__name__)
 
 

@@ -12,8 +12,6 @@ from intensor.oracles.mip.base import MipReply, MipSolver
 from intensor.oracles.mip.formulation import Formulation
 from intensor.oracles.mip.watch import Watch
 
-__all__ = ["ScipSolver"]
-
 
 class ScipSolver(MipSolver):
     """SCIP, one thread, to optimality.

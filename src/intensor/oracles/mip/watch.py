@@ -12,8 +12,6 @@ from typing import Any
 from intensor.oracles.base import Goal
 from intensor.runtime.budget import Budget
 
-__all__ = ["Watch"]
-
 
 @dataclass(slots=True, eq=False)
 class Watch:

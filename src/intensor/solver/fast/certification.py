@@ -13,8 +13,6 @@ from intensor.oracles.base import Goal, Oracle
 from intensor.runtime.budget import Budget
 from intensor.solver.fast.gram_set import key
 
-__all__ = ["Findings", "allowed_gain", "ask_exact"]
-
 PROVEN_SHARE = 0.75
 """Share of the tolerance that the proven gap is to reach."""
 

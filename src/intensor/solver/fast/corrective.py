@@ -14,8 +14,6 @@ from intensor.solver.fast.pricing import Pricing, Proposals
 from intensor.solver.fast.tuning import TUNING, Tuning
 from intensor.storage.reader import Tree, TreeReader
 
-__all__ = ["ADMISSION_SHARE_WITHOUT_PROOF", "ADMISSION_SHARE_WITH_PROOF", "Corrective"]
-
 ADMISSION_SHARE_WITH_PROOF = 0.25
 """Share of the tolerance that a vertex must gain to enter when the exact oracle proves the rest."""
 ADMISSION_SHARE_WITHOUT_PROOF = 0.8

@@ -42,8 +42,6 @@ from intensor.solver.snapshot import (
 from intensor.solver.state import State, Witness
 from intensor.storage.reader import Tree, TreeReader
 
-__all__ = ["Fast", "FastEngine"]
-
 FAILURES_BEFORE_PROOF = 2
 """Rounds of full effort without a new vertex after which the exact oracle is asked."""
 MAX_LENIENT_ANSWERS = 3

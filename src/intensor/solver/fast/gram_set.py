@@ -14,8 +14,6 @@ from intensor.solver.fast.master import Master
 from intensor.solver.fast.tuning import TUNING, Tuning
 from intensor.storage.reader import Tree, TreeReader
 
-__all__ = ["GramSet", "key"]
-
 NEARLY_PERFECT_SHARE = 1e-6
 """Share of the first objective below which a fit counts as close to perfect."""
 MAX_DOUBLED_CAPACITY = 4096

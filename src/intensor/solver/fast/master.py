@@ -30,8 +30,6 @@ from intensor.runtime.threads import one_blas_thread
 from intensor.solver.fast.tuning import TUNING, Tuning
 from intensor.storage.reader import Tree, TreeReader
 
-__all__ = ["Master"]
-
 RELATIVE_RIDGE = 1e-12
 """Ridge of the factor, as a share of the mean diagonal of the Gram matrix."""
 

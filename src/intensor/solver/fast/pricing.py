@@ -17,8 +17,6 @@ from intensor.runtime.budget import Budget
 from intensor.solver.fast.gram_set import GramSet, key
 from intensor.solver.fast.tuning import TUNING, Effort, Tuning
 
-__all__ = ["Pricing", "Proposals"]
-
 ENTRY_SHARE = 0.3
 """A vertex is proposed when it gains at least this share of what the best one gains."""
 NEWEST_VERTICES = 16

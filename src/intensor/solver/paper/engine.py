@@ -31,8 +31,6 @@ from intensor.solver.snapshot import (
 from intensor.solver.state import State
 from intensor.storage.reader import Tree, TreeReader
 
-__all__ = ["Blended", "BlendedEngine"]
-
 
 @dataclass(frozen=True, slots=True)
 class Blended(Version):

@@ -11,8 +11,6 @@ from intensor.problem.vertex import membership
 from intensor.solver.paper.rows import Rows
 from intensor.storage.reader import Tree, TreeReader
 
-__all__ = ["ActiveSet", "Iterate"]
-
 
 class ActiveSet:
     """Vertices with weights that sum to 1; each vertex is held once.

@@ -11,8 +11,6 @@ from intensor._arrays import AnyArray, FlagArray, FloatArray
 if TYPE_CHECKING:
     from scipy import sparse
 
-__all__ = ["DenseRows", "Rows", "SparseRows"]
-
 
 class Rows(Protocol):
     """A growing 0-1 matrix: a row per active vertex, a column per cell.

@@ -9,8 +9,6 @@ from intensor.runtime.budget import Budget
 from intensor.solver.paper.iterate import Iterate
 from intensor.solver.state import State, Witness
 
-__all__ = ["WeakSeparation"]
-
 
 class WeakSeparation:
     """AltMin first, the exact oracle when it fails, and the bookkeeping of phi and bound.

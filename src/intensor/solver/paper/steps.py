@@ -14,8 +14,6 @@ from intensor._arrays import FloatArray, inner
 from intensor.solver.paper.iterate import Iterate
 from intensor.storage.reader import Tree, TreeReader
 
-__all__ = ["AcceleratedDescent", "LocalStep", "PairwiseStep", "SimplexDescent", "project"]
-
 
 class LocalStep(Protocol):
     """A rule that improves the weights of the active set."""
