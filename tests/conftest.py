@@ -2,9 +2,8 @@
 
     NUMBA_ENABLE_CUDASIM=0 python -m pytest tests/backends/cuda
 
-runs them on a device. With pytest-xdist, every worker has a folder of compiled code of its own:
-two processes that store versions of one kernel at the same time can mix them up. So has a run with
-``NUMBA_BOUNDSCHECK=1``, since Numba does not tell kernels with and without checks apart.
+runs them on a device. A run with ``NUMBA_BOUNDSCHECK=1`` keeps its compiled kernels in a folder of
+its own, since Numba does not tell kernels with and without checks apart.
 """
 
 import os
@@ -19,12 +18,8 @@ INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 PATIENCE = 30
 """Seconds that a test may take in plain Python, where it is run for its coverage alone."""
 
-CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") != "0"
-
-worker = os.environ.get("PYTEST_XDIST_WORKER", "checked" if CHECKED else "")
-if worker:
-    kind = "numba-checked" if CHECKED else "numba"
-    folder = Path(__file__).parents[1] / "build" / kind / worker
+if os.environ.get("NUMBA_BOUNDSCHECK", "0") != "0":
+    folder = Path(__file__).parents[1] / "build" / "numba-checked"
     os.environ.setdefault("NUMBA_CACHE_DIR", str(folder))
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

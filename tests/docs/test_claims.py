@@ -60,6 +60,21 @@ def test_every_command_has_a_section():
     assert sorted(sections) == sorted(typer.main.get_command(app).commands)
 
 
+PAGES = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "benchmarks/README.md"]
+PAGES += sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_files_that_a_page_names_are_there(page):
+    named = re.findall(r"\b(?:src|tests|docs|benchmarks|examples)/[\w/.-]+\.(?:py|md)", read(page))
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("module", re.findall(r"`([a-z_]+/[\w/]+\.py)`", read("ARCHITECTURE.md")))
+def test_modules_of_the_architecture_are_there(module):
+    assert list((ROOT / "src/intensor").glob(f"**/{module}")) or (ROOT / module).exists()
+
+
 def figures(text):
     """Return all numbers with a point or an exponent."""
     return set(re.findall(r"(?<![\w.])\d+(?:\.\d+(?:e[+-]?\d+)?|e[+-]?\d+)(?![\w.])", text))
