@@ -21,18 +21,11 @@ from intensor.runtime.stopwatch import COMPILING
 
 
 class Budget:
-    """A number of seconds and an interrupt flag.
+    """Wall-clock seconds without those in which this process compiled, and an interrupt flag.
 
-    Seconds are wall-clock time without the time in which this process compiled.
-
-    Parameters
-    ----------
-    seconds
-        Seconds allowed from now on; None for no limit.
-    within
-        A budget that this one is a part of: when that is spent or interrupted, so is this one.
-    before
-        Seconds that were spent earlier, in a run that this one continues: they count.
+    ``seconds`` are those allowed from now on, None for no limit. When the budget ``within`` which
+    this one lies is spent or interrupted, so is this one. ``before`` are seconds that an earlier
+    run spent which this one continues: they count.
     """
 
     __slots__ = ("_compiled", "_interrupted", "_limit", "_start", "_within")

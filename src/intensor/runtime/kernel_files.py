@@ -34,10 +34,7 @@ PACKAGE = __name__.partition(".")[0]
 class Files:
     """Whether compiled kernels can be kept in files, and which messages have been logged.
 
-    Attributes
-    ----------
-    problem
-        Why nothing can be stored; None as long as files can be written.
+    ``problem`` says why nothing can be stored; it is None as long as files can be written.
     """
 
     def __init__(self) -> None:
@@ -79,7 +76,7 @@ class Files:
 FILES = Files()
 
 
-class KernelFile(IndexDataCacheFile):  # type: ignore[misc]
+class KernelFile(IndexDataCacheFile):
     """The files of one kernel: one for each combination of types that it is compiled for.
 
     Numba lists the files of a kernel in an index, and two processes that extend it at the same time

@@ -210,18 +210,11 @@ def pattern_kernel(choices: int) -> Any:
     ) -> None:
         """List the patterns that hold a box below the cutoff, or may hold one.
 
-        Parameters
-        ----------
-        costs
-            (leading, slabs * columns * rows) costs, with the leading modes folded into one.
-        lengths
-            Lengths of the leading modes.
-        ranges
-            First and last range of 2^range_bits patterns to go through.
-        scratch
-            (blocks, slabs * columns * rows) unless there are no leading modes.
-        out_patterns, out_count
-            The patterns that fit, the slabs in the lowest bits, and the number of all patterns.
+        The leading modes, whose lengths are given, are folded into one in the (leading, slabs *
+        columns * rows) costs, and ``scratch`` has such a row for each block of threads if there are
+        any. ``ranges`` are the first and the last range of 2^range_bits patterns to go through.
+        Patterns are written with the slabs in the lowest bits, as far as they fit; ``out_count`` is
+        the number of all.
         """
         store = cuda.shared.array(0, numba.int32)
         sums = cuda.local.array(choices, numba.int32)

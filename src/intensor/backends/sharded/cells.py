@@ -9,9 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, Shape, WordArray
-from intensor.backends.base import BoundSums, descend_by_mode
+from intensor.backends.base import BoundSums, CellsElsewhere, descend_by_mode
 from intensor.backends.cpu import CpuCells
-from intensor.backends.elsewhere import CellsElsewhere
 from intensor.backends.packed_cells import pack_cells, pack_sample
 from intensor.backends.sharded.shard import Shard, State
 from intensor.data.observations import Observations
@@ -39,23 +38,15 @@ class Shards(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ShardedObservations:
-    """Unique cells in shards; every cell is in one of them.
-
-    Attributes
-    ----------
-    n, within, mean_square
-        As in ``Observations``.
-    lowest, highest
-        Smallest and largest value.
-    """
+    """Unique cells in shards, every cell in one of them; the rest is as in ``Observations``."""
 
     shape: Shape
     shards: Shards
     n: int
     within: float
     mean_square: float
-    lowest: float
-    highest: float
+    lowest: float  # smallest value
+    highest: float  # largest value
 
     @property
     def n_cells(self) -> int:
@@ -87,15 +78,7 @@ class ShardedObservations:
 
 
 class ShardedCells(CellsElsewhere):
-    """Cells of which every shard sums over its own; see ``Cells`` for the methods.
-
-    Parameters
-    ----------
-    radius
-        Unit of the values.
-    workers
-        Threads for samples, which are solved in memory.
-    """
+    """Cells of which every shard sums over its own; see ``Cells`` for the methods."""
 
     def __init__(self, data: ShardedObservations, radius: float, workers: Workers) -> None:
         super().__init__(
@@ -149,10 +132,7 @@ class ShardedCells(CellsElsewhere):
         return here.iterate()
 
     def sample(self, size: int, rng: np.random.Generator) -> CpuCells:
-        """Return about ``size`` random cells as a smaller problem, in memory.
-
-        Which cells are drawn does not depend on how they are split into shards.
-        """
+        """Return about ``size`` random cells in memory, the same ones however shards are cut."""
         share = -math.expm1(-size / self.n_cells)  # share drawn when cells may be drawn twice
         threshold = np.uint64(min(int(share * 2.0**64), 2**64 - 1))
         drawn: list[Shard] = []

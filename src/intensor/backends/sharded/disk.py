@@ -61,10 +61,7 @@ class FileArray:
 
 
 class DiskShards:
-    """Shards in a folder that is deleted with the last reference to them.
-
-    ``sizes`` are the numbers of cells of the shards.
-    """
+    """Shards of these sizes in a folder that is deleted with the last reference to them."""
 
     def __init__(
         self, folder: Path, shape: Shape, sizes: tuple[int, ...], threads: int | None
@@ -91,14 +88,9 @@ def observe_on_disk(
     memory_limit: int,
     threads: int | None,
 ) -> ShardedObservations:
-    """Collapse a dataset of any size into shards on disk.
+    """Collapse a dataset of any size into shards on disk, with at most ``memory_limit`` bytes.
 
-    Parameters
-    ----------
-    shape
-        Mode lengths; by default the smallest shape that holds the coordinates.
-    memory_limit
-        Bytes that may be used.
+    Without a shape, it is the smallest one that holds the coordinates.
     """
     n_modes = len(dataset.modes)
     n_buckets = count_buckets(dataset.n_rows, n_modes, memory_limit)

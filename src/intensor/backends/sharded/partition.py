@@ -25,23 +25,13 @@ FACTOR = np.uint64(0xBF58476D1CE4E5B9)
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over the observations of one or more shards.
-
-    Attributes
-    ----------
-    within
-        Sum of squared deviations from the mean of their cell.
-    square
-        Sum of squared values.
-    lowest, highest
-        Smallest and largest value.
-    """
+    """Sums over the observations of one or more shards."""
 
     n: int = 0
-    within: float = 0.0
-    square: float = 0.0
-    lowest: float = math.inf
-    highest: float = -math.inf
+    within: float = 0.0  # sum of squared deviations from the mean of their cell
+    square: float = 0.0  # sum of squared values
+    lowest: float = math.inf  # smallest value
+    highest: float = -math.inf  # largest value
 
     def __add__(self, other: Totals) -> Totals:
         return Totals(
@@ -101,13 +91,7 @@ def collapse_shard(
 
 
 class Buckets:
-    """Observations on disk, in one file per future shard.
-
-    Parameters
-    ----------
-    folder
-        An existing folder to write to.
-    """
+    """Observations in an existing folder, in one file per future shard."""
 
     def __init__(self, folder: Path, n_modes: int, n_buckets: int) -> None:
         self._paths = [folder / f"bucket-{number}" for number in range(n_buckets)]
