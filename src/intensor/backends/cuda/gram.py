@@ -9,7 +9,8 @@ import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, WordArray
 from intensor.backends.cuda.device import simulated
-from intensor.backends.cuda.thread_blocks import HALF, LOW_HALF, NONE, TILE, vertices_around
+from intensor.backends.cuda.thread_blocks import HALF, LOW_HALF, TILE, vertices_around
+from intensor.kernels.bits import NONE, ONE
 
 cuda: Any = numba.cuda
 
@@ -22,7 +23,6 @@ PAIRS = 4096 // TILE
 """Number of entries of a block of the Gram matrix that one thread counts."""
 MAILBOX = TILE if simulated() else 1
 """Length of the shared array that the simulator uses instead of shuffles between lanes."""
-ONE = np.uint64(1)
 
 
 @cuda.jit(device=True, inline="always")

@@ -12,7 +12,8 @@ import numba.cuda
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, WordArray
-from intensor.backends.cuda.thread_blocks import NONE, TILE, halve, lowest_bit, vertices_around
+from intensor.backends.cuda.thread_blocks import TILE, halve, lowest_bit, vertices_around
+from intensor.kernels.bits import NONE, ONE
 
 cuda: Any = numba.cuda
 
@@ -22,7 +23,6 @@ STRETCHES_PER_TILE = TILE // STRETCH
 """Number of stretches in a tile; a kernel needs it as a constant."""
 ALL_SHARES = 2.0**61
 """Integer to which the shares of all cells are scaled."""
-ONE = np.uint64(1)
 
 
 @cuda.jit(device=True, inline=True)

@@ -277,7 +277,7 @@ def fold_keys(columns: tuple[AnyArray, ...], shape: Shape, xp: Any) -> IndexArra
 
 
 def group(keys: IndexArray, n_keys: int, xp: Any) -> tuple[AnyArray, IndexArray]:
-    """Sort keys below ``n_keys`` in place; return their order and the start of each distinct key."""
+    """Sort keys below ``n_keys`` in place; return their order and where distinct keys begin."""
     n = keys.size
     row_bits = (n - 1).bit_length()
     kind = np.uint32 if n <= 2**32 else np.int64

@@ -9,14 +9,13 @@ import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, WordArray
 from intensor.backends.cuda.thread_blocks import (
-    ALL,
-    NONE,
     TILE,
     add_up,
     find_largest,
     halve,
     vertices_around,
 )
+from intensor.kernels.bits import ALL, NONE
 
 cuda: Any = numba.cuda
 

@@ -1,4 +1,7 @@
-"""Cells in shards, and the observations they come from."""
+"""Cells in shards, and the observations they come from.
+
+A hash of its cell decides the shard of an observation, so that every cell is in one shard.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from intensor._arrays import AnyArray, FloatArray, Shape, WordArray
+from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape, WordArray
 from intensor.backends.base import BoundSums, CellsElsewhere, descend_by_mode
 from intensor.backends.cpu import CpuCells
 from intensor.backends.packed_cells import pack_cells, pack_sample
-from intensor.backends.sharded.shard import Shard, State
-from intensor.data.observations import Observations
+from intensor.backends.sharded.shard import Shard, State, make_shard
+from intensor.data.observations import Observations, observe
 from intensor.errors import SettingError
+from intensor.kernels.hashing import FIRST_FACTOR, INCREMENT
+from intensor.problem.layout import position_type
 from intensor.problem.vertex import mode_offsets
 from intensor.runtime.threads import Workers
 
@@ -75,6 +80,73 @@ class ShardedObservations:
             within=self.within,
             mean_square=self.mean_square,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over the observations of one or more shards."""
+
+    n: int = 0
+    within: float = 0.0  # sum of squared deviations from the mean of their cell
+    square: float = 0.0  # sum of squared values
+    lowest: float = math.inf  # smallest value
+    highest: float = -math.inf  # largest value
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(
+            self.n + other.n,
+            self.within + other.within,
+            self.square + other.square,
+            min(self.lowest, other.lowest),
+            max(self.highest, other.highest),
+        )
+
+    def observations(self, shape: Shape, shards: Shards) -> ShardedObservations:
+        """Return the observations with these totals."""
+        return ShardedObservations(
+            shape=shape,
+            shards=shards,
+            n=self.n,
+            within=self.within / self.n,
+            mean_square=self.square / self.n,
+            lowest=self.lowest,
+            highest=self.highest,
+        )
+
+
+def bucket_of(coords: IndexArray, n_buckets: int) -> IndexArray:
+    """Return the bucket of each row, which depends on its cell alone.
+
+    Examples
+    --------
+    >>> bucket_of(np.array([[3, 4], [4, 3], [3, 4]]), 1000).tolist()
+    [209, 502, 209]
+    """
+    hashed = np.zeros(coords.shape[0], dtype=np.uint64)
+    for mode in range(coords.shape[1]):
+        hashed ^= coords[:, mode].astype(np.uint64)
+        hashed *= FIRST_FACTOR
+        hashed ^= hashed >> np.uint64(31)
+        hashed += INCREMENT
+    return (hashed % np.uint64(n_buckets)).astype(np.int64)
+
+
+def collapse_shard(
+    coords: IndexArray, values: FloatArray, shape: Shape, *, allow_negative: bool
+) -> tuple[Shard, Totals]:
+    """Collapse all observations of some cells into a shard; there may be none."""
+    if not values.size:
+        empty = Shard(
+            shape=shape,
+            rows=np.empty((0, len(shape)), dtype=position_type(shape)),
+            means=np.empty(0),
+            counts=np.empty(0, dtype=np.uint8),
+        )
+        return empty, Totals()
+    observations = observe(coords, values, shape=shape, allow_negative=allow_negative)
+    n, within, square = observations.n, observations.within, observations.mean_square
+    totals = Totals(n, within * n, square * n, float(values.min()), float(values.max()))
+    return make_shard(observations), totals
 
 
 class ShardedCells(CellsElsewhere):

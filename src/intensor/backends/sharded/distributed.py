@@ -21,14 +21,18 @@ from distributed.comm.core import CommClosedError
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.backends.select import CPU, Device
-from intensor.backends.sharded.cells import ShardedObservations
+from intensor.backends.sharded.cells import (
+    ShardedObservations,
+    Totals,
+    bucket_of,
+    collapse_shard,
+)
 from intensor.backends.sharded.cluster import (
     WORKER_WAIT_SECONDS,
     check_workers,
     cluster_errors,
     run_until_done,
 )
-from intensor.backends.sharded.partition import Totals, bucket_of, collapse_shard
 from intensor.backends.sharded.shard import Shard, make_shard
 from intensor.data.observations import Observations
 from intensor.data.readers.dataset import Batch, Dataset
