@@ -176,7 +176,7 @@ def split_keys(case):
     keys, row_bits, _ = case.keys()
     keys.sort()
     arguments = keys, row_bits, *case.range(keys.size)
-    outputs = [np.zeros(keys.size, dtype=np.uint16), np.full(2, -1)]
+    outputs = [np.zeros(keys.size, dtype=np.uint32), np.full(2, -1)]
     compare(sorting, "split_keys", arguments, outputs)
 
 

@@ -23,7 +23,8 @@ def draw_cells(rows: AnyArray, seed: np.uint64, threshold: np.uint64, out_cells:
 
     Examples
     --------
-    >>> rows, found = np.arange(2000).reshape(1000, 2), np.empty(1000, dtype=np.int64)
+    >>> rows = np.arange(2000, dtype=np.uint16).reshape(1000, 2)
+    >>> found = np.empty(1000, dtype=np.int64)
     >>> 80 < draw_cells(rows, np.uint64(1), np.uint64(2**64 // 10), found) < 120
     True
     """
