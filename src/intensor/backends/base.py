@@ -26,10 +26,10 @@ LaneSums = Callable[[WordArray, np.uint64, int], FloatArray]
 class BoundSums(NamedTuple):
     """Sums over cells that bound the objective from below without any search."""
 
-    cheapest: float  # of the negative parts of the gradient: no vertex costs less
-    product: float  # of gradient times target
-    size: float  # of the absolute value of gradient times target
-    square: float  # of squared gradient over share
+    cheapest: float  # sum of the negative parts of the gradient: no vertex costs less
+    product: float  # sum of gradient times target
+    size: float  # sum of the absolute values of gradient times target
+    square: float  # sum of squared gradient over share
 
 
 def bound_sums_in(costs: FloatArray, targets: FloatArray, shares: FloatArray) -> BoundSums:

@@ -21,11 +21,11 @@ from intensor.runtime.stopwatch import COMPILING
 
 
 class Budget:
-    """Wall-clock seconds without those in which this process compiled, and an interrupt flag.
+    """A number of seconds, and a flag that asks to stop.
 
-    ``seconds`` are those allowed from now on, None for no limit. When the budget ``within`` which
-    this one lies is spent or interrupted, so is this one. ``before`` are seconds that an earlier
-    run spent which this one continues: they count.
+    Seconds are wall-clock time without the time in which this process compiled; None is no limit. A
+    budget ``within`` another is spent or interrupted when that one is. The seconds ``before`` were
+    spent earlier, in a run that this one continues, and count too.
     """
 
     __slots__ = ("_compiled", "_interrupted", "_limit", "_start", "_within")

@@ -25,8 +25,8 @@ def available_memory(root: Path = Path("/")) -> int | None:
     """Return how many bytes this process can still allocate; None if the system does not say.
 
     This is what the machine has left, or what the control groups of the process (of a container or
-    a batch system) leave of their limits, whichever is less. Only Linux says, in the folders
-    ``proc`` and ``sys`` of the root.
+    a batch system) leave of their limits, whichever is less. Only Linux says, in files below
+    ``root``.
     """
     kibibytes = _number_in(root / "proc/meminfo", "MemAvailable:")
     found = [None if kibibytes is None else 1024 * kibibytes, *_from_groups(root)]

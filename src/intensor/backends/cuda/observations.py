@@ -121,7 +121,7 @@ def observe_on_device(
     """Check raw observations and collapse them into unique cells, on the device.
 
     ``coords`` are (n, p) integers, or a sequence of p device arrays of n integers each, which saves
-    memory. Without a shape, it is the smallest one that holds the coordinates.
+    memory. By default, the shape is the smallest one that holds the coordinates.
     """
     check_device()
     xp = array_module()

@@ -33,10 +33,10 @@ LIST_SIZE = 1 << 20
 class PatternFilter:
     """The costs of a search on the device, from which promising patterns are listed.
 
-    ``costs`` are (leading..., slabs, rows, columns) integers, and ``firsts`` (blocks + 1,) are the
-    first row of every block and the number of rows. 2^range_bits patterns are taken together. The
-    list on the device can hold ``list_size`` patterns, at least as many. The other two are as in
-    ``Limits``.
+    ``costs`` are (leading..., slabs, rows, columns) integers, and ``firsts`` (blocks + 1,) holds
+    the first row of every block, and the number of rows. A block of threads takes 2^range_bits
+    patterns in one turn, and the list on the device has room for ``list_size`` patterns, which must
+    be at least as many. ``sweeps`` and ``max_tried`` are as in ``Limits``.
     """
 
     def __init__(

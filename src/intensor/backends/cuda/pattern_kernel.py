@@ -210,11 +210,11 @@ def pattern_kernel(choices: int) -> Any:
     ) -> None:
         """List the patterns that hold a box below the cutoff, or may hold one.
 
-        The leading modes, whose lengths are given, are folded into one in the (leading, slabs *
-        columns * rows) costs, and ``scratch`` has such a row for each block of threads if there are
-        any. ``ranges`` are the first and the last range of 2^range_bits patterns to go through.
-        Patterns are written with the slabs in the lowest bits, as far as they fit; ``out_count`` is
-        the number of all.
+        ``costs`` are (leading, slabs * columns * rows), with the leading modes of these lengths
+        folded into one; if there are any, ``scratch`` has such a row for each block of threads.
+        ``ranges`` are the first and the last range of 2^range_bits patterns to go through.
+        ``out_patterns`` holds the patterns that fit, with the slabs in the lowest bits, and
+        ``out_count`` the number of all.
         """
         store = cuda.shared.array(0, numba.int32)
         sums = cuda.local.array(choices, numba.int32)

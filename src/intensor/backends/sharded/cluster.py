@@ -32,7 +32,7 @@ def run_until_done(
 ) -> Answer:
     """Make an attempt at a task, and repeat it when workers are lost in the middle of it.
 
-    When there is no worker, it waits some seconds for one.
+    When there is no worker, it waits ``wait_seconds`` for one.
     """
     problem: BaseException | None = None
     for _ in range(MAX_ATTEMPTS):

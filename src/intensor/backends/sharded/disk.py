@@ -138,7 +138,7 @@ def observe_on_disk(
 ) -> ShardedObservations:
     """Collapse a dataset of any size into shards on disk, with at most ``memory_limit`` bytes.
 
-    Without a shape, it is the smallest one that holds the coordinates.
+    If the shape is None, it is the smallest one that holds the coordinates.
     """
     n_modes = len(dataset.modes)
     n_buckets = count_buckets(dataset.n_rows, n_modes, memory_limit)

@@ -55,7 +55,7 @@ class DaskShards:
     """Shards that are futures, with the number of cells of each.
 
     ``reload`` makes the futures again when their data was lost with a worker. When all workers were
-    lost, it waits some seconds for one.
+    lost, a call waits ``wait_seconds`` for a new one.
     """
 
     def __init__(
@@ -113,8 +113,8 @@ def observe_on_workers(
     """Distribute observations over the workers of a cluster, every cell to one of them.
 
     The source is a Parquet dataset that all workers can read, a Dask DataFrame whose column
-    ``value`` holds the values, or (coords, values) in memory. Without a shape, it is the smallest
-    one that holds the coordinates. Workers sum over their cells on the device.
+    ``value`` holds the values, or (coords, values) in memory. If the shape is None, it is the
+    smallest one that holds the coordinates. Workers sum over their cells on the device.
     """
     with _loading(client):
         n_shards = check_workers(client)
