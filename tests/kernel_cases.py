@@ -81,7 +81,7 @@ class Case:
         keys.sort()
         cells = keys >> row_bits
         starts = np.flatnonzero(np.append(True, cells[1:] != cells[:-1]))
-        return (keys & (2**row_bits - 1)).astype(np.uint16), starts
+        return (keys & (2**row_bits - 1)).astype(np.uint32), starts
 
 
 def bits(array):

@@ -43,7 +43,7 @@ def test_checking_finds_a_kernel_that_does(tmp_path):
     script = tmp_path / "beside.py"
     script.write_text(
         "import numpy as np\n"
-        "from intensor.kernels.packing import split_lanes\n"
+        "from intensor.kernels.lanes import split_lanes\n"
         "lanes, chosen = np.zeros(4, dtype=np.uint64), np.arange(2)\n"
         "split_lanes(lanes, chosen, np.zeros((1, 4), dtype=np.uint8))\n"
     )

@@ -5,7 +5,7 @@ import pytest
 
 from intensor.kernels.hashing import draw_cells
 
-ROWS = np.argwhere(np.ones((30, 20, 10)))
+ROWS = np.ascontiguousarray(np.argwhere(np.ones((30, 20, 10))), dtype=np.uint16)
 
 
 def drawn(rows, seed=1, share=0.1):

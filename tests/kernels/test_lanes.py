@@ -9,7 +9,7 @@ from intensor.kernels import lanes as kernels
 from intensor.oracles.alternating import AlternatingOracle
 from intensor.oracles.contraction import PerIndexRemembered
 from intensor.problem.layout import positions
-from intensor.problem.vertex import membership, mode_offsets
+from intensor.problem.vertex import membership, mode_offsets, pack_vertices
 
 ALL = np.uint64(2**64 - 1)
 
@@ -22,7 +22,14 @@ def lane_flags(lanes, lane):
     return ((lanes >> np.uint64(lane)) & np.uint64(1)).astype(np.uint8)
 
 
-@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.uint32, np.int32, np.int64])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        np.uint8,
+        np.uint16,
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in (np.uint32, np.int32, np.int64)),
+    ],
+)
 def test_lane_sums_take_rows_of_any_type(kind):
     rng = np.random.default_rng(0)
     rows = np.stack([rng.integers(0, 3, 70), rng.integers(3, 7, 70), rng.integers(7, 9, 70)], 1)
@@ -72,3 +79,13 @@ def test_mixed_starts_have_the_documented_shares():
                 (1 / 4, 1 / 8, 1 / 16)[lane % 3] if n_known else (0.5, 0.5, 0.75, 0.25)[lane % 4]
             )
             assert lane_flags(changed, lane).mean() == pytest.approx(wanted, abs=0.02)
+
+
+def test_stored_words_are_those_of_packed_vertices():
+    rng = np.random.default_rng(1)
+    flags = rng.integers(0, 2, (150, 11), dtype=np.uint8)
+    words = random_words(rng, 11, 3)
+    for first, last in [(0, 1), (1, 64), (64, 65), (60, 130), (130, 150), (5, 5)]:
+        kernels.store_words(flags, first, last, words)
+    words[:, 2] &= np.uint64(2**22 - 1)  # 150 = 2 * 64 + 22
+    assert words.tolist() == pack_vertices(flags, (11,)).words.tolist()

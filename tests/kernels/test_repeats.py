@@ -10,7 +10,7 @@ from intensor.kernels.repeats import collapse_repeats
 @pytest.mark.parametrize("count", [1, 2, 3, 29, 1000])
 def test_equal_values_have_no_variance_at_all(value, count):
     totals, means, sums = np.empty(1), np.empty(1), np.empty(2)
-    order, starts = np.arange(count), np.zeros(1, dtype=np.int64)
+    order, starts = np.arange(count, dtype=np.uint32), np.zeros(1, dtype=np.int64)
     values = np.full(count, value)
     collapse_repeats(order, starts, values, np.empty(0), 0, 1, totals, means, sums)
     assert (totals.tolist(), means.tolist()) == ([count], [value])

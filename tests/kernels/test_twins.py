@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import naive
 import zoo
 from forall import forall
-from intensor.kernels import gram, hashing, lanes, packing, repeats, sorting, sums
+from intensor.kernels import gram, hashing, lanes, repeats, sorting, sums
 from intensor.problem.layout import cell_matrix
 from intensor.problem.vertex import pack_vertices
 from kernel_cases import Case, compare
@@ -90,13 +90,13 @@ def descend_lanes(case):
 def join_lanes(case):
     flags = random_flags(case.rng, 9, case.shape)
     chosen = case.rng.integers(0, 9, int(case.rng.integers(65)))
-    compare(packing, "join_lanes", (flags, chosen), [case.words(case.length)])
+    compare(lanes, "join_lanes", (flags, chosen), [case.words(case.length)])
 
 
 def split_lanes(case):
     chosen = case.rng.permutation(64)[: int(case.rng.integers(65))]
     outputs = [np.full((chosen.size, case.length), 9, dtype=np.uint8)]
-    compare(packing, "split_lanes", (case.words(case.length), chosen), outputs)
+    compare(lanes, "split_lanes", (case.words(case.length), chosen), outputs)
 
 
 def mix_starts(case):
@@ -107,7 +107,7 @@ def mix_starts(case):
 
 def store_words(case):
     flags = random_flags(case.rng, 140, case.shape)
-    compare(packing, "store_words", (flags, *case.range(140)), [case.words(case.length, 3)])
+    compare(lanes, "store_words", (flags, *case.range(140)), [case.words(case.length, 3)])
 
 
 def pack_members(case):
@@ -176,7 +176,7 @@ def split_keys(case):
     keys, row_bits, _ = case.keys()
     keys.sort()
     arguments = keys, row_bits, *case.range(keys.size)
-    outputs = [np.zeros(keys.size, dtype=np.uint16), np.full(2, -1)]
+    outputs = [np.zeros(keys.size, dtype=np.uint32), np.full(2, -1)]
     compare(sorting, "split_keys", arguments, outputs)
 
 

@@ -27,17 +27,8 @@ MAX_SUMMED_INDICES = 1 << 19
 class CpuCells:
     """The cells of a problem in memory; see ``Cells`` for the methods.
 
-    Parameters
-    ----------
-    workers
-        Threads to sum on.
-    block_cells
-        Fewest cells of a block; blocks are summed over on different threads.
-
-    Attributes
-    ----------
-    costs
-        (u,) gradient on the cells.
+    ``costs`` (u,) is the gradient on the cells. Blocks of at least ``block_cells`` cells are summed
+    over on different threads.
     """
 
     def __init__(
@@ -165,11 +156,8 @@ class CpuCells:
     ) -> FloatArray:
         """Descend with sums over all blocks.
 
-        Parameters
-        ----------
-        sum_block
-            Called with a block of cells, lanes, live lanes, a mode, the position at which it begins
-            and the (r, 64) sums to fill.
+        ``sum_block`` is called with a block of cells, lanes, live lanes, a mode, the position at
+        which it begins and the (r, 64) sums to fill.
         """
 
         def sum_blocks(lanes: WordArray, live: np.uint64, mode: int) -> FloatArray:

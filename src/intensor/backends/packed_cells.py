@@ -16,38 +16,18 @@ from intensor.runtime.threads import Workers
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PackedCells:
-    """Cells with those observed most often first.
-
-    Attributes
-    ----------
-    rows
-        (u, p) positions of each cell's indices in flags and lanes, in the smallest unsigned type.
-    offsets
-        (p + 1,) position at which each mode begins in flags and lanes.
-    targets, shares
-        (u,) the value each cell should have, in units of the radius, and how much it counts.
-    counts
-        (u,) how often each cell was observed.
-    extra
-        (n_planes, n_prefix) bit planes of ``counts - 1``.
-    weighted
-        Whether the shares differ from ``counts / n``.
-    constant
-        The part of the objective that no model can change.
-    order
-        (u,) number of each cell among the observations.
-    """
+    """Cells with those observed most often first."""
 
     shape: Shape
-    rows: AnyArray
-    offsets: IndexArray
-    targets: FloatArray
-    shares: FloatArray
-    counts: AnyArray
-    extra: WordArray
-    weighted: bool
-    constant: float
-    order: AnyArray
+    rows: AnyArray  # (u, p) positions of each cell's indices in flags and lanes, in a small type
+    offsets: IndexArray  # (p + 1,) position at which each mode begins in flags and lanes
+    targets: FloatArray  # (u,) the value each cell should have, in units of the radius
+    shares: FloatArray  # (u,) how much each cell counts
+    counts: AnyArray  # (u,) how often each cell was observed
+    extra: WordArray  # (n_planes, n_prefix) bit planes of ``counts - 1``
+    weighted: bool  # whether the shares differ from ``counts / n``
+    constant: float  # the part of the objective that no model can change
+    order: AnyArray  # (u,) number of each cell among the observations
 
     @property
     def n_cells(self) -> int:
@@ -136,16 +116,9 @@ def pack_sample(
     shares: FloatArray | None,
     constant: float,
 ) -> PackedCells:
-    """Return some cells as a smaller problem.
+    """Return some cells, given in order of falling counts, as a smaller problem.
 
-    Parameters
-    ----------
-    rows, targets
-        (m, p) positions and (m,) targets of the cells.
-    counts
-        (m,) how often each cell was observed, falling.
-    shares
-        (m,) how much each cell counts, if not its count; they need not sum to 1.
+    ``shares`` (m,) say how much each cell counts, if not its count; they need not sum to 1.
     """
     return PackedCells(
         shape=shape,

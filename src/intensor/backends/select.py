@@ -6,7 +6,7 @@ import contextlib
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from intensor.backends.base import Cells
 from intensor.backends.cpu import CpuCells
@@ -17,57 +17,25 @@ from intensor.data.observations import Observations
 from intensor.errors import DeviceError, SettingError
 from intensor.runtime.threads import Workers
 
+if TYPE_CHECKING:
+    from intensor.backends.cuda.observations import DeviceObservations
+
 OpenCells = Callable[[Observations, float, Workers], Cells]
 BACKENDS: dict[str, OpenCells] = {}
 """Registered backends by name: each opens the cells of observations in units of a radius."""
+Data: TypeAlias = "Observations | ShardedObservations | DeviceObservations"
+"""Observations collapsed into unique cells, wherever they are."""
 MIN_OBSERVATIONS_FOR_CUDA = 1 << 17
 """Fewest observations for which ``device="auto"`` uses a CUDA device."""
 
 
-class Data(Protocol):
-    """Observations collapsed into unique cells, wherever they are (see ``Observations``)."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Lengths of the modes."""
-
-    @property
-    def n_cells(self) -> int:
-        """Number of distinct cells observed, u."""
-
-    @property
-    def n(self) -> int:
-        """Number of observations."""
-
-    @property
-    def within(self) -> float:
-        """Mean squared deviation of the observations from their cell's mean."""
-
-    @property
-    def mean_square(self) -> float:
-        """Mean of the squared values."""
-
-    def host(self) -> Observations:
-        """Return the same in memory."""
-
-
 @dataclass(frozen=True, slots=True)
 class Device:
-    """The hardware that sums over cells; this class is the CPU.
+    """The hardware that sums over cells; this class is the CPU."""
 
-    Attributes
-    ----------
-    name
-        The value of the option ``device``.
-    any_version
-        Whether every version can be used; if not, only those whose cells can be anywhere.
-    memory_only
-        Whether coordinates and values must be arrays in memory.
-    """
-
-    name: str
-    any_version: bool = True
-    memory_only: bool = False
+    name: str  # the value of the option ``device``
+    any_version: bool = True  # False: only versions whose cells can be anywhere
+    memory_only: bool = False  # whether coordinates and values must be arrays in memory
 
     def has_cuda(self) -> bool:
         """Say whether a CUDA device may be used; raise when it is required and missing."""
@@ -167,10 +135,8 @@ def open_cells(data: Data, radius: float, workers: Workers, device: Device = CPU
     if isinstance(data, ShardedObservations):
         return ShardedCells(data, radius, workers)
     from intensor.backends.cuda.cells import CudaCells  # noqa: PLC0415  (imports numba.cuda)
-    from intensor.backends.cuda.observations import DeviceObservations, upload  # noqa: PLC0415
 
-    uploaded = data if isinstance(data, DeviceObservations) else upload(data.host())
-    return CudaCells(uploaded, radius, workers)
+    return CudaCells(data, radius, workers)
 
 
 def on_device(array: object) -> bool:

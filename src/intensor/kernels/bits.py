@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import config as numba_config
@@ -15,6 +16,7 @@ from numba.extending import intrinsic
 
 config: Any = numba_config
 WORD, FLAG = ir.IntType(64), ir.IntType(1)
+NONE, ONE, ALL = np.uint64(0), np.uint64(1), ~np.uint64(0)
 
 
 def _plain_trailing_zeros(word: Any) -> int:
@@ -46,7 +48,7 @@ def _emit_popcount(typing_context: Any, word: Any) -> Any:
     return types.int64(types.uint64), emit
 
 
-trailing_zeros = _plain_trailing_zeros if config.DISABLE_JIT else _emit_trailing_zeros
+trailing_zeros: Any = _plain_trailing_zeros if config.DISABLE_JIT else _emit_trailing_zeros
 """Return the number of the lowest set bit of a nonzero uint64."""
-popcount = _plain_popcount if config.DISABLE_JIT else _emit_popcount
+popcount: Any = _plain_popcount if config.DISABLE_JIT else _emit_popcount
 """Return the number of set bits of a uint64."""

@@ -7,34 +7,21 @@ prefix of bit planes.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, WordArray
-from intensor.kernels import bits
+from intensor.kernels.bits import NONE, ONE, popcount, trailing_zeros
 from intensor.runtime.compiling import njit
-
-trailing_zeros: Any = bits.trailing_zeros
-popcount: Any = bits.popcount
-ONE = np.uint64(1)
-NONE = np.uint64(0)
 
 
 @njit(cache=True, nogil=True)
 def pack_members(
     rows: AnyArray, lanes: WordArray, count: int, first: int, last: int, out_members: WordArray
 ) -> None:
-    """Write the words first..last-1 of up to 64 members.
+    """Write the words first..last-1 of the members for the ``count`` vertices of the lanes.
 
-    Parameters
-    ----------
-    rows
-        (u, p) positions of each cell's indices in ``lanes``.
-    lanes
-        (sum(shape),) one bit per vertex.
-    count
-        Number of vertices in the lanes.
+    ``rows`` (u, p) are the positions of each cell's indices in ``lanes``, which has a bit per
+    vertex.
     """
     n_cells, n_modes = rows.shape
     block = np.empty(64, dtype=np.uint64)
@@ -75,12 +62,8 @@ def gram_rows(
 ) -> None:
     """Fill rows and columns first..last-1 of the Gram matrix.
 
-    Parameters
-    ----------
-    extra
-        (n_planes, n_prefix) bit planes of the counts minus 1, see ``count_planes``.
-    scale
-        Share of one observation, 1 / n.
+    ``extra`` are bit planes of the counts minus 1 (see ``count_planes``), ``scale`` is the share of
+    one observation, 1 / n.
     """
     n_words = members.shape[1]
     for row in range(first, last):

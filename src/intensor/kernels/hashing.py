@@ -16,21 +16,15 @@ SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 
 @njit(cache=True, nogil=True)
 def draw_cells(rows: AnyArray, seed: np.uint64, threshold: np.uint64, out_cells: IndexArray) -> int:
-    """Write the cells whose hash is below a threshold; return their number.
+    """Write the numbers of the cells whose hash is below a threshold; return how many there are.
 
-    Parameters
-    ----------
-    rows
-        (u, p) positions of each cell's indices.
-    threshold
-        The share of cells to draw, times 2^64.
-    out_cells
-        (u,) filled from the beginning with the numbers of the cells, in order; the rest is left
-        undefined.
+    ``rows`` (u, p) are the positions of each cell's indices. The threshold is the share of cells to
+    draw, times 2^64.
 
     Examples
     --------
-    >>> rows, found = np.arange(2000).reshape(1000, 2), np.empty(1000, dtype=np.int64)
+    >>> rows = np.arange(2000, dtype=np.uint16).reshape(1000, 2)
+    >>> found = np.empty(1000, dtype=np.int64)
     >>> 80 < draw_cells(rows, np.uint64(1), np.uint64(2**64 // 10), found) < 120
     True
     """

@@ -9,17 +9,12 @@ a mode begins. ``live`` are the lanes whose value still falls; the others are sk
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from intensor._arrays import AnyArray, FloatArray, IndexArray, WordArray
-from intensor.kernels import bits
+from intensor._arrays import AnyArray, FlagArray, FloatArray, IndexArray, WordArray
+from intensor.kernels.bits import NONE, ONE, trailing_zeros
 from intensor.runtime.compiling import njit
 
-trailing_zeros: Any = bits.trailing_zeros
-ONE = np.uint64(1)
-NONE = np.uint64(0)
 EVERY_THIRD_LANE = np.uint64(0x9249249249249249)
 """Bits 0, 3, 6, ...: the known lanes in which a quarter of the indices is flipped."""
 SPARSE_LANES = np.uint64(0x8888888888888888)
@@ -113,17 +108,10 @@ def lane_sums_around(
 ) -> None:
     """Sum the cost of each index of a mode when a vertex in use is exchanged for another.
 
-    Replacing a vertex v of weight w by v' changes the objective by a constant plus w times the
-    sum over v' of ``cost + share w (1 - 2 v)``, which includes the curvature.
-
-    Parameters
-    ----------
-    shares
-        (u,) how much each cell counts.
-    origins
-        (u,) words: bit s says whether the vertex to exchange in lane s contains the cell.
-    weights
-        (64,) weights of the vertices to exchange.
+    Replacing a vertex v of weight w by v' changes the objective by a constant plus w times the sum
+    over v' of ``cost + share w (1 - 2 v)``, which includes the curvature. Bit s of ``origins`` (u,)
+    says whether the vertex to exchange in lane s, whose weight is ``weights[s]``, contains the
+    cell.
     """
     n_modes = rows.shape[1]
     out_sums[:] = 0.0
@@ -151,14 +139,8 @@ def switch_lanes(
 ) -> None:
     """Switch on exactly the indices of negative cost, in every live lane.
 
-    Parameters
-    ----------
-    count
-        Number of lanes in use, the first ones; the others are ignored.
-    out_lanes
-        (r,) the part of the lanes that belongs to the mode.
-    out_values
-        (64,) filled with the value of each lane.
+    ``out_lanes`` (r,) is the part of the lanes that belongs to the mode, and the first ``count``
+    lanes are in use. ``out_values`` (64,) is filled with the value of each lane.
     """
     out_values[:] = 0.0
     for index in range(out_lanes.size):
@@ -186,18 +168,9 @@ def descend_lanes(
     The modes are split into two halves. While one half is minimised over, the membership in the
     other half stays the same and is computed only once. That saves half of the look-ups.
 
-    Parameters
-    ----------
-    offsets
-        (p + 1,) position at which each mode begins in the lanes.
-    count
-        Number of lanes in use, the first ones.
-    sums
-        (longest mode, 64) working memory.
-    out_lanes
-        (sum(shape),) the starts on entry, the vertices found on return.
-    out_values
-        (64,) filled with the values of these vertices; infinite for lanes not in use.
+    Mode k begins at ``offsets[k]`` in the lanes, and ``sums`` (longest mode, 64) is working memory.
+    ``out_lanes`` holds the starts on entry and the vertices found on return; ``out_values`` (64,)
+    is filled with their values, infinite for lanes after the first ``count``.
     """
     n_cells, n_modes = rows.shape
     middle = n_modes // 2
@@ -235,18 +208,11 @@ def still_falling(live: np.uint64, values: FloatArray, out_values: FloatArray) -
 
 @njit(cache=True, nogil=True)
 def mix_starts(noise: WordArray, known: WordArray, n_known: int, out_lanes: WordArray) -> None:
-    """Make a start in every lane.
+    """Make a start in every lane from (4, sum(shape)) random words and known vertices.
 
-    The first ``n_known`` lanes are perturbed vertices: of every three, one has a quarter, one
-    an eighth and one a sixteenth of its indices flipped. The others are random: of every four,
-    two have half of the indices on, one a quarter and one three quarters.
-
-    Parameters
-    ----------
-    noise
-        (4, sum(shape)) random words.
-    known
-        (sum(shape),) vertices to perturb, lane by lane.
+    The first ``n_known`` lanes are perturbed vertices: of every three, one has a quarter, one an
+    eighth and one a sixteenth of its indices flipped. The others are random: of every four, two
+    have half of the indices on, one a quarter and one three quarters.
     """
     first = ~NONE if n_known == 64 else (ONE << np.uint64(n_known)) - ONE
     for index in range(out_lanes.size):
@@ -261,3 +227,35 @@ def mix_starts(noise: WordArray, known: WordArray, n_known: int, out_lanes: Word
         fresh |= quarter & SPARSE_LANES
         fresh |= (half | noise[1, index]) & DENSE_LANES
         out_lanes[index] = (known[index] ^ flips) & first | fresh & ~first
+
+
+@njit(cache=True, nogil=True)
+def join_lanes(flags: FlagArray, chosen: IndexArray, out_lanes: WordArray) -> None:
+    """Write row ``chosen[s]`` of the flags to lane s, for up to 64 vertices."""
+    for index in range(out_lanes.size):
+        word = np.uint64(0)
+        for lane in range(chosen.size):
+            word |= np.uint64(flags[chosen[lane], index]) << np.uint64(lane)
+        out_lanes[index] = word
+
+
+@njit(cache=True, nogil=True)
+def split_lanes(lanes: WordArray, chosen: IndexArray, out_flags: FlagArray) -> None:
+    """Write the vertex of lane ``chosen[i]`` to row i of the flags."""
+    for row in range(chosen.size):
+        shift = np.uint64(chosen[row])
+        for index in range(lanes.size):
+            out_flags[row, index] = np.uint8((lanes[index] >> shift) & ONE)
+
+
+@njit(cache=True, nogil=True)
+def store_words(flags: FlagArray, first: int, last: int, out_words: WordArray) -> None:
+    """Write vertices first..last-1 into the transposed words (see ``Vertices``)."""
+    for vertex in range(first, last):
+        word = vertex >> 6
+        bit = ONE << np.uint64(vertex & 63)
+        for index in range(flags.shape[1]):
+            if flags[vertex, index]:
+                out_words[index, word] |= bit
+            else:
+                out_words[index, word] &= ~bit

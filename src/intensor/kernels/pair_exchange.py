@@ -28,21 +28,8 @@ def exchange(
     """Move weight again and again from the largest half-gradient to the least.
 
     The zero vertex takes part: its weight is 1 minus the sum of the others, its half-gradient 0.
-
-    Parameters
-    ----------
-    gram
-        (>= count, >= count) Gram matrix.
-    tolerance
-        Stop when the half-gradients of giver and taker are this close.
-    max_steps
-        Stop after this number of steps.
-    out_half_gradient, out_weights
-        (>= count,) half-gradient and weights, updated in place.
-
-    Returns
-    -------
-    The number of steps, and the last difference between the half-gradients of giver and taker.
+    The exchange stops when giver and taker are within the tolerance, or after ``max_steps`` steps.
+    Returned are the number of steps and the last difference between their half-gradients.
     """
     rest = 1.0
     for i in range(count):

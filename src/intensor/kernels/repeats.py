@@ -48,17 +48,10 @@ def collapse_repeats(
 ) -> None:
     """Find the total weight and the mean of each cell's observations.
 
-    Means take two passes: the second removes the rounding error that the first leaves. Equal
-    values then deviate by exactly 0, which matters because the bound of every solve starts at the
-    variance within cells.
-
-    Parameters
-    ----------
-    out_totals, out_means
-        (u,) filled at the cells first..last-1.
-    out_sums
-        (2,) filled with the weighted sums of squared deviations from the cell's mean and of
-        squared values.
+    Means take two passes: the second removes the rounding error that the first leaves. Equal values
+    then deviate by exactly 0, which matters because the bound of every solve starts at the variance
+    within cells. ``out_sums`` is filled with the weighted sums of squared deviations from the
+    cell's mean and of squared values.
     """
     deviation = 0.0
     square = 0.0

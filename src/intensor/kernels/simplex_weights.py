@@ -35,12 +35,8 @@ def best_change(
 ) -> float:
     """Write the change to the best weights on the support; return the price of the sum.
 
-    Parameters
-    ----------
-    full
-        Whether the weights sum to 1 and must keep that sum.
-    slope
-        (size,) half-gradient on the support.
+    ``full`` says whether the weights sum to 1 and must keep that sum, and ``slope`` is the
+    half-gradient on the support.
     """
     for i in range(size):
         out[i] = -slope[i]
@@ -95,11 +91,8 @@ def settle(
     """Move to the best weights on the support, and drop the vertices that block the way.
 
     ``out_slope`` is the half-gradient on the support. A step along the Newton direction scales it
-    towards the price, so it is known without touching the Gram matrix.
-
-    Returns
-    -------
-    The new size of the support, whether the weights sum to 1, and the price of the sum.
+    towards the price, so it is known without touching the Gram matrix. Returned are the new size of
+    the support, whether the weights sum to 1, and the price of the sum.
     """
     price = 0.0
     while size > 0:
@@ -139,22 +132,11 @@ def improve_weights(
     out_support: IndexArray,
     out_weights: FloatArray,
 ) -> tuple[int, bool, int]:
-    """Let vertices enter until none gains more than the tolerance.
+    """Let vertices enter, at most ``max_rounds`` times, until none gains more than the tolerance.
 
-    Parameters
-    ----------
-    gram
-        (>= count, >= count) Gram matrix.
-    ridge
-        Added to its diagonal in the factor.
-    max_rounds
-        Most times that vertices enter.
-    size, full
-        Size of the support, and whether the weights sum to 1.
-
-    Returns
-    -------
-    The new size, whether the weights sum to 1, and the number of rounds.
+    ``ridge`` is added to the diagonal of the (>= count, >= count) Gram matrix in the factor.
+    ``size`` is the size of the support, and ``full`` says whether the weights sum to 1. Both are
+    returned as they are at the end, with the number of rounds.
     """
     change, ones = np.empty(out_weights.size), np.empty(out_weights.size)
     slope, moved = np.empty(out_weights.size), np.zeros(out_weights.size)

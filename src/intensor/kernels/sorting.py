@@ -17,14 +17,9 @@ from intensor.runtime.compiling import njit
 def fold_rows(
     cells: IndexArray, shifts: IndexArray, first: int, last: int, out_keys: IndexArray
 ) -> None:
-    """Put the indices of each row side by side above the number of the row.
+    """Put the (n, p) indices of each row side by side above the number of the row.
 
-    Parameters
-    ----------
-    cells
-        (n, p) indices.
-    shifts
-        (p,) lowest bit of each mode's index.
+    ``shifts`` (p,) are the lowest bits of the modes' indices.
     """
     for row in range(first, last):
         key = np.int64(row)
@@ -35,12 +30,9 @@ def fold_rows(
 
 @njit(cache=True, nogil=True)
 def count_digits(keys: IndexArray, low: int, first: int, last: int, out_counts: IndexArray) -> None:
-    """Count keys by one digit, whose lowest bit is ``low``.
+    """Add to the counts of keys by one digit, whose lowest bit is ``low``.
 
-    Parameters
-    ----------
-    out_counts
-        (number of digits, a power of two) the counts are added to it.
+    The number of digits, which is the length of ``out_counts``, is a power of two.
     """
     mask = out_counts.size - 1
     for position in range(first, last):
@@ -56,13 +48,7 @@ def move_keys(
     out_positions: IndexArray,
     out_keys: IndexArray,
 ) -> None:
-    """Write each key to the next free position of its digit.
-
-    Parameters
-    ----------
-    out_positions
-        (number of digits,) next free position of each digit in ``out_keys``, updated.
-    """
+    """Write each key to the next free position of its digit, which ``out_positions`` holds."""
     mask = out_positions.size - 1
     for position in range(first, last):
         key = keys[position]

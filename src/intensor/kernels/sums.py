@@ -6,17 +6,11 @@ tests give the same bits.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from intensor._arrays import AnyArray, FlagArray, FloatArray, IndexArray, WordArray
-from intensor.kernels import bits
+from intensor.kernels.bits import NONE, ONE, trailing_zeros
 from intensor.runtime.compiling import njit
-
-trailing_zeros: Any = bits.trailing_zeros
-ONE = np.uint64(1)
-NONE = np.uint64(0)
 
 
 @njit(cache=True, nogil=True)
@@ -32,18 +26,9 @@ def contract_by_index(
 ) -> None:
     """Sum the cost of each index of a mode over its cells whose other modes are all on.
 
-    Parameters
-    ----------
-    cells
-        (u, p) indices, all modes in one unsigned type.
-    offsets
-        (p + 1,) position at which each mode begins in ``flags``.
-    order
-        (u,) the cells grouped by their index of this mode, in cell order within a group.
-    starts
-        (r + 1,) position at which each index's group begins in ``order``.
-    out_sums
-        (r,) filled with the sums.
+    ``cells`` are (u, p) indices, and mode k begins at ``offsets[k]`` in the flags. ``order`` (u,)
+    holds the cells grouped by their index of this mode, in cell order within a group, and the group
+    of index i begins at ``starts[i]``.
     """
     n_modes = cells.shape[1]
     for index in range(starts.size - 1):
@@ -69,12 +54,8 @@ def predict(
 ) -> None:
     """Sum the weights of the vertices that contain each cell.
 
-    Parameters
-    ----------
-    words
-        (sum(shape), n_words) transposed bits, see ``Vertices``.
-    cells, offsets
-        (u, p) indices, and (p + 1,) the position at which each mode begins in ``words``.
+    ``words`` are (sum(shape), n_words) transposed bits (see ``Vertices``), in which mode k begins
+    at ``offsets[k]``; ``cells`` are (u, p) indices.
     """
     n_cells, n_modes = cells.shape
     for cell in range(n_cells):
@@ -117,18 +98,10 @@ def fit_cells(
 ) -> None:
     """Evaluate a weighted sum of vertices on the cells, and its squared error.
 
-    Parameters
-    ----------
-    words
-        (sum(shape), >= n_words) transposed bits of the vertices.
-    weights
-        (>= 64 n_words,) their weights.
-    targets, shares
-        (u,) the value each cell should have and how much it counts.
-    out_costs
-        (u,) filled with the gradient, 2 share (x - target).
-    out_totals
-        (2,) filled with the sums of share (x - target)^2 and of gradient times x.
+    ``words`` (sum(shape), >= n_words) and ``weights`` (>= 64 n_words,) are the vertices;
+    ``targets`` and ``shares`` (u,) are the value each cell should have and how much it counts.
+    ``out_costs`` is filled with the gradient, 2 share (x - target), and ``out_totals`` with the
+    sums of share (x - target)^2 and of gradient times x.
     """
     n_modes = rows.shape[1]
     error = 0.0

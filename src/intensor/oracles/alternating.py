@@ -14,8 +14,7 @@ import numpy as np
 
 from intensor._arrays import FlagArray, FloatArray, Shape
 from intensor.data.observations import Observations
-from intensor.kernels.lanes import descend_lanes, mix_starts
-from intensor.kernels.packing import split_lanes
+from intensor.kernels.lanes import descend_lanes, mix_starts, split_lanes
 from intensor.oracles.base import Answer, Goal
 from intensor.oracles.contraction import Contraction
 from intensor.oracles.trivial import vertex_cost

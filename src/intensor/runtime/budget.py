@@ -21,18 +21,11 @@ from intensor.runtime.stopwatch import COMPILING
 
 
 class Budget:
-    """A number of seconds and an interrupt flag.
+    """A number of seconds, and a flag that asks to stop.
 
-    Seconds are wall-clock time without the time in which this process compiled.
-
-    Parameters
-    ----------
-    seconds
-        Seconds allowed from now on; None for no limit.
-    within
-        A budget that this one is a part of: when that is spent or interrupted, so is this one.
-    before
-        Seconds that were spent earlier, in a run that this one continues: they count.
+    Seconds are wall-clock time without the time in which this process compiled; None is no limit. A
+    budget ``within`` another is spent or interrupted when that one is. The seconds ``before`` were
+    spent earlier, in a run that this one continues, and count too.
     """
 
     __slots__ = ("_compiled", "_interrupted", "_limit", "_start", "_within")

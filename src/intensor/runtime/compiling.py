@@ -42,14 +42,8 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Function], Functio
 def listen(events: Any, kind: str, announce: Callable[[Any], None]) -> None:
     """Count the time that a compiler reports, and announce its work.
 
-    Parameters
-    ----------
-    events
-        A module like ``numba.core.event``.
-    kind
-        The kind of its events that begin and end with a compilation.
-    announce
-        Called with the event of every beginning.
+    ``events`` is a module like ``numba.core.event``; its events of this kind begin and end with a
+    compilation. ``announce`` is called with the event of every beginning.
     """
 
     class Listener(events.Listener):  # type: ignore[misc]

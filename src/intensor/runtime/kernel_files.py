@@ -1,8 +1,8 @@
 """The files that compiled kernels are kept in, from one process to the next.
 
 Numba's own cache raises when a folder cannot be written to, a disk is full or a file is damaged,
-takes one entry for another when two processes write at the same time, and does not notice when a
-kernel in another file that is compiled into this one has changed. Here the files are never needed:
+loses entries when two processes write at the same time, and does not notice when a kernel in
+another file that is compiled into this one has changed. Here the files are never needed:
 what cannot be stored or read is compiled again, and a line in the log says so once.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import pickle
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -33,10 +34,7 @@ PACKAGE = __name__.partition(".")[0]
 class Files:
     """Whether compiled kernels can be kept in files, and which messages have been logged.
 
-    Attributes
-    ----------
-    problem
-        Why nothing can be stored; None as long as files can be written.
+    ``problem`` says why nothing can be stored; it is None as long as files can be written.
     """
 
     def __init__(self) -> None:
@@ -79,23 +77,34 @@ FILES = Files()
 
 
 class KernelFile(IndexDataCacheFile):
-    """The files of one kernel, each with the key of its entry.
+    """The files of one kernel: one for each combination of types that it is compiled for.
 
-    Two processes that add to an index at the same time can give one number to two files. Without
-    the key, a kernel compiled for other types would be loaded, and called.
+    Numba lists the files of a kernel in an index, and two processes that extend it at the same time
+    lose or mix up entries. Here the types are the name of the file, and each file says what it is.
     """
 
     def save(self, key: Any, data: Any) -> None:
-        """Store an entry together with its key."""
-        super().save(key, (key, data))
+        """Store an entry together with its key and with what it was compiled from."""
+        with self._open_for_write(self._path(key)) as file:
+            content = self._dump((key, data))
+            file.write(self._dump((self._version, self._source_stamp, content)))
 
     def load(self, key: Any) -> Any:
-        """Return an entry, or None if there is none of this key."""
-        entry = super().load(key)
-        if entry is None:
+        """Return the entry of a key, or None if there is none or its sources have changed."""
+        try:
+            version, stamp, content = pickle.loads(self._path(key).read_bytes())
+        except FileNotFoundError:
             return None
-        found, data = entry
+        if (version, stamp) != (self._version, self._source_stamp):
+            return None
+        found, data = pickle.loads(content)
         return data if found == key else None
+
+    def _path(self, key: Any) -> Path:
+        """Return the path of an entry, which depends on the types and the processor alone."""
+        types, processor, _ = key
+        digest = hashlib.sha256(repr((types, processor)).encode()).hexdigest()
+        return Path(self._cache_path, self._index_name).with_suffix(f".{digest[:16]}.nbc")
 
 
 class KernelCache(FunctionCache):
@@ -113,7 +122,6 @@ class KernelCache(FunctionCache):
                     f"A compiled kernel in {self.cache_path} cannot be read ({problem!r}); it is "
                     "compiled again.",
                 )
-                self._begin_again()
                 return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -135,13 +143,6 @@ class KernelCache(FunctionCache):
                 filename_base=self._impl.filename_base,
                 source_stamp=source_stamp(self._py_func),
             )
-
-    def _begin_again(self) -> None:
-        """Empty the index, so that the kernel that is compiled now is found next time."""
-        try:
-            self.flush()
-        except Exception as problem:
-            FILES.close(f"{self.cache_path} cannot be written to ({problem!r})")
 
 
 class NoCache(NullCache):

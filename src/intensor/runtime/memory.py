@@ -25,14 +25,11 @@ def available_memory(root: Path = Path("/")) -> int | None:
     """Return how many bytes this process can still allocate; None if the system does not say.
 
     This is what the machine has left, or what the control groups of the process (of a container or
-    a batch system) leave of their limits, whichever is less. Only Linux says.
-
-    Parameters
-    ----------
-    root
-        Folder that holds ``proc`` and ``sys``.
+    a batch system) leave of their limits, whichever is less. Only Linux says, in files below
+    ``root``.
     """
-    found = [_from_meminfo(root), *_from_groups(root)]
+    kibibytes = _number_in(root / "proc/meminfo", "MemAvailable:")
+    found = [None if kibibytes is None else 1024 * kibibytes, *_from_groups(root)]
     known = [amount for amount in found if amount is not None]
     return max(0, min(known)) if known else None
 
@@ -45,18 +42,9 @@ def require_memory(
     limit: int | None = None,
     error: type[IntensorError] = MemoryLimitError,
 ) -> None:
-    """Refuse a task that does not fit into memory.
+    """Refuse a task that needs more bytes than are allowed, by default those that are available.
 
-    Parameters
-    ----------
-    needed
-        Bytes that the task needs.
-    what
-        Name of the task; the subject of the message.
-    advice
-        What to do instead.
-    limit
-        Bytes that are allowed; by default what is available, or any amount if that is not known.
+    The message begins with ``what`` the task is and ends with the advice.
     """
     if limit is None and needed < NEGLIGIBLE_BYTES:
         return
@@ -72,10 +60,7 @@ def require_memory(
 def collapsing_bytes(n: int, n_modes: int, *, copied: bool = True) -> int:
     """Return how many bytes it takes to collapse n observations into cells.
 
-    Parameters
-    ----------
-    copied
-        Whether coordinates and values have to be converted to int64 and float64.
+    ``copied`` says whether coordinates and values have to be converted to int64 and float64.
     """
     return n * (44 + 2 * n_modes + (8 * n_modes + 8 if copied else 0))
 
@@ -103,12 +88,8 @@ def expanding_bytes(shape: Shape) -> int:
 def fitting_bytes(n: int, shape: Shape, *, walk: Solver, solve: Solver, folds: int = 1) -> int:
     """Return how many bytes a fit of n observations takes.
 
-    Parameters
-    ----------
-    walk, solve
-        The versions of the solver that walk up the radii and make the last fit.
-    folds
-        Folds that are validated at the same time.
+    ``walk`` and ``solve`` are the versions of the solver that walk up the radii and make the last
+    fit; ``folds`` is the number of folds that are validated at the same time.
     """
     n_cells = min(n, math.prod(shape))
     samples = n * (8 * len(shape) + 24)
@@ -118,11 +99,11 @@ def fitting_bytes(n: int, shape: Shape, *, walk: Solver, solve: Solver, folds: i
     )
 
 
-def _from_meminfo(root: Path) -> int | None:
-    """Return how many bytes the machine has left."""
+def _number_in(path: Path, name: str) -> int | None:
+    """Return the number after a name in a file of the system; None if there is none."""
     try:
-        lines = (root / "proc/meminfo").read_text(encoding="ascii").splitlines()
-        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvail"))
+        lines = path.read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith(name))
     except (OSError, ValueError, IndexError, StopIteration):
         return None
 
@@ -160,22 +141,11 @@ def _left(folder: Path, limit_name: str, usage_name: str, cache_name: str) -> in
         return None
     if limit >= UNLIMITED_BYTES:
         return None
-    try:
-        lines = (folder / "memory.stat").read_text(encoding="ascii").splitlines()
-        cached = next(int(line.split()[1]) for line in lines if line.startswith(f"{cache_name} "))
-    except (OSError, ValueError, IndexError, StopIteration):
-        cached = 0
-    return limit - used + cached
+    return limit - used + (_number_in(folder / "memory.stat", f"{cache_name} ") or 0)
 
 
 def _as_text(amount: int) -> str:
-    """Return a number of bytes as text.
-
-    Examples
-    --------
-    >>> _as_text(96), _as_text(3 << 29)
-    ('96 bytes', '1.5 GiB')
-    """
+    """Return a number of bytes as text, such as "96 bytes" or "1.5 GiB"."""
     if amount < 1 << 10:
         return f"{amount} bytes"
     for power, unit in enumerate(("KiB", "MiB", "GiB", "TiB"), start=1):

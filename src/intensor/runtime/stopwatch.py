@@ -16,11 +16,7 @@ class Stopwatch:
     """Adds up the wall-clock time during which at least one thread is inside ``with stopwatch:``.
 
     Compilations nest, and several threads can wait for the same one: each moment counts once.
-
-    Attributes
-    ----------
-    limited
-        Whether some budget had a time limit, which compiling prolongs.
+    ``limited`` says whether some budget had a time limit, which compiling prolongs.
     """
 
     def __init__(self) -> None:
@@ -56,12 +52,8 @@ class Stopwatch:
     def add(self, start: float, seconds: float) -> None:
         """Count seconds that another process compiled for while this one waited.
 
-        Parameters
-        ----------
-        start
-            When the waiting began: no more than has passed since is counted, and no moment twice.
-        seconds
-            How long the other process compiled.
+        No more is counted than has passed since ``start``, when the waiting began, and no moment
+        twice.
         """
         with self._lock:
             total, since = self._state

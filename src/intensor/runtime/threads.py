@@ -29,12 +29,8 @@ def blocks_of(
 ) -> list[tuple[int, int]]:
     """Return the first and last + 1 cell of each block; blocks begin at multiples of 64.
 
-    Parameters
-    ----------
-    ratio
-        Size of the blocks relative to the usual one, for work that is lighter per cell.
-    min_cells
-        Fewest cells of a block of the usual size; ``MIN_BLOCK_CELLS`` by default.
+    Blocks have at least ``min_cells`` cells (``MIN_BLOCK_CELLS`` by default) times the ratio, which
+    is above 1 for work that is lighter per cell.
 
     Examples
     --------
@@ -50,13 +46,7 @@ def blocks_of(
 
 
 def evenly(first: int, last: int, count: int) -> list[int]:
-    """Cut first..last into ``count`` pieces of about equal length; return their ends.
-
-    Examples
-    --------
-    >>> evenly(10, 20, 3)
-    [10, 13, 16, 20]
-    """
+    """Cut first..last into ``count`` pieces of about equal length; return their ends."""
     return [first + (last - first) * piece // count for piece in range(count + 1)]
 
 
@@ -64,16 +54,11 @@ Task = tuple["Future[Any]", Callable[..., Any], tuple[Any, ...]]
 
 
 class Pool:
-    """Threads that make calls for others.
+    """Threads, at most ``threads`` of them, that are started as calls for them come in.
 
     Unlike ``ThreadPoolExecutor``, a pool works until the very end of a process: in threads that
     outlive the main one and in exit handlers. It also works in a fork, where the threads of the
     parent do not exist, and where the system cannot start any more threads.
-
-    Parameters
-    ----------
-    threads
-        Largest number of threads; they are started as calls come in.
     """
 
     def __init__(self, threads: int) -> None:
@@ -143,13 +128,7 @@ def _serve(tasks: SimpleQueue[Task | None]) -> None:
 
 
 class Workers:
-    """Runs independent pieces of work, on several threads if there are any.
-
-    Parameters
-    ----------
-    threads
-        Number of threads; None for one per core that this process may use.
-    """
+    """Runs independent pieces of work on threads: by default one per core of this process."""
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = _available_cores() if threads is None else threads

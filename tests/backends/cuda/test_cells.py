@@ -1,5 +1,7 @@
 """Cells on a device against dense matrices; in the CUDA simulator by default."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -50,9 +52,9 @@ def test_vertices_beyond_the_count_are_ignored():
 
 
 def test_a_cell_may_have_thousands_of_observations():
-    coords = np.zeros((5000, 2), dtype=np.int64)
-    coords[:3] = [[0, 1], [1, 0], [1, 1]]
-    observations = observe(coords, np.ones(5000))
+    observations = observe(np.argwhere(np.ones((2, 2))), np.ones(4))
+    counts = np.array([4997, 1, 1, 1], dtype=np.uint16)
+    observations = replace(observations, counts=counts, n=5000)
     gram = np.empty((64, 64))
     words = np.full((4, 1), 1, dtype=np.uint64)
     make(observations, 1.0).add(words, 0, 1, gram)

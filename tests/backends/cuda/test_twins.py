@@ -9,7 +9,7 @@ import pytest
 
 import naive_cuda
 import zoo
-from intensor.backends.cuda import collapse, gram, lanes, sums
+from intensor.backends.cuda import gram, lanes, observations, sums
 from intensor.backends.cuda.device import array_module, for_kernels, to_host
 from intensor.backends.cuda.thread_blocks import TILE, grid_of
 from intensor.data.observations import observe
@@ -140,7 +140,7 @@ def collapse_cells(case):
     starts = np.unique(keys[order], return_index=True)[1]
     counts, means = np.zeros(starts.size, dtype=np.uint16), np.zeros(starts.size)
     outputs = [counts, means, np.zeros((grid_of(starts.size), 2))]
-    compare(collapse, "collapse_cells", case, (order, starts, case.values), outputs)
+    compare(observations, "collapse_cells", case, (order, starts, case.values), outputs)
 
 
 TWINS = {

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 import cells_cases
+import intensor
 from cells_cases import SHAPES, Case, sharded, some_of
 from intensor.backends.cpu import CpuCells
-from intensor.backends.sharded.cells import ShardedCells
+from intensor.backends.sharded.cells import ShardedCells, bucket_of, collapse_shard
 from intensor.backends.sharded.shard import make_shard
+from intensor.data.observations import observe
 from intensor.errors import SettingError
 from intensor.runtime.threads import Workers
 
@@ -94,3 +96,39 @@ def test_few_cells_are_fetched_and_many_are_not(make):
     assert np.array_equal(found.counts, case.observations.counts)
     with pytest.raises(SettingError, match=r"too many to be fetched.*exact='off'"):
         case.cells._data.host(max_cells=5)
+
+
+def test_a_cell_has_one_bucket_and_buckets_are_even():
+    cells = np.argwhere(np.ones((30, 20, 10)))
+    owners = bucket_of(cells, 8)
+    assert np.array_equal(owners, bucket_of(cells, 8))
+    sizes = np.bincount(owners, minlength=8)
+    assert sizes.min() > 0.85 * len(cells) / 8
+    assert sizes.max() < 1.15 * len(cells) / 8
+
+
+def test_totals_of_shards_add_up():
+    data = intensor.planted((9, 8, 7), 500)
+    coords, values = data.coords, data.values
+    full = observe(coords, values, shape=(9, 8, 7))
+    owners = bucket_of(coords, 4)
+    parts = [
+        collapse_shard(
+            coords[owners == number], values[owners == number], (9, 8, 7), allow_negative=False
+        )
+        for number in range(4)
+    ]
+    totals = sum((total for _, total in parts[1:]), parts[0][1])
+    assert totals.n == full.n
+    assert totals.within / totals.n == pytest.approx(full.within, rel=1e-12)
+    assert totals.square / totals.n == pytest.approx(full.mean_square, rel=1e-12)
+    assert sum(shard.n_cells for shard, _ in parts) == full.n_cells
+    for shard, _ in parts:
+        assert np.all(np.diff(shard.counts.astype(int)) <= 0)
+
+
+def test_no_observations_make_an_empty_shard():
+    shard, totals = collapse_shard(
+        np.empty((0, 2), dtype=int), np.empty(0), (3, 4), allow_negative=False
+    )
+    assert (shard.n_cells, shard.rows.shape, totals.n) == (0, (0, 2), 0)

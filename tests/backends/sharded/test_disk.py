@@ -9,8 +9,8 @@ import intensor
 from cells_cases import store_parquet
 from intensor.backends.sharded import disk
 from intensor.backends.sharded.cells import ShardedCells
-from intensor.backends.sharded.disk import FileArray, count_buckets, observe_on_disk
-from intensor.data.readers.dataset import open_dataset
+from intensor.backends.sharded.disk import Buckets, FileArray, count_buckets, observe_on_disk
+from intensor.data.readers.dataset import Batch, open_dataset
 from intensor.errors import CoordinateError, MemoryLimitError, SettingError
 
 
@@ -70,7 +70,7 @@ def test_files_are_deleted_after_an_error(tmp_path, temporary):
 
 
 @pytest.mark.usefixtures("temporary")
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_several_shards_give_the_answer_of_cells_in_memory(many, threads):
     data, path = many
     options = {"shape": data.shape, "radius": 1.0, "rtol": 1e-3, "exact": "off"}
@@ -83,7 +83,7 @@ def test_several_shards_give_the_answer_of_cells_in_memory(many, threads):
 
 
 @pytest.mark.usefixtures("temporary")
-@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("noise", [pytest.param(0.0, marks=pytest.mark.slow), 0.1])
 def test_one_shard_gives_the_proof_of_cells_in_memory(tmp_path, noise):
     data = intensor.planted((6, 5, 4), 300, noise=noise)
     options = {"shape": data.shape, "radius": 1.0, "rtol": 1e-4 if noise else 1e-12}
@@ -157,3 +157,29 @@ def test_a_call_that_makes_no_sense_is_refused(tmp_path):
         CoordinateError, match=r"2 column\(s\) of coordinates but shape \(3, 3, 3\)"
     ):
         intensor.solve(path, "value", radius=1.0, shape=(3, 3, 3))
+
+
+@pytest.mark.parametrize("n_buckets", [1, 40])
+def test_every_observation_comes_back_from_its_bucket(tmp_path, n_buckets):
+    data = intensor.planted((9, 8, 7), 500)
+    coords, values = data.coords, data.values
+    buckets = Buckets(tmp_path, 3, n_buckets)
+    for start in range(0, 500, 90):
+        part = slice(start, start + 90)
+        buckets.add([Batch(coords=coords[part], values=values[part])])
+    buckets.add([Batch(coords=coords[:0], values=values[:0])])
+    assert buckets.shape == tuple(coords.max(axis=0) + 1)
+    assert len(buckets) == n_buckets
+    found = [buckets.take(number) for number in range(n_buckets)]
+    found = [one for one in found if one is not None]
+    for number, (there, _) in enumerate(found):
+        for other, _ in found[number + 1 :]:
+            assert not {*map(tuple, there.tolist())} & {*map(tuple, other.tolist())}
+    rows = [
+        (*cell, value)
+        for there, some in found
+        for cell, value in zip(there.tolist(), some.tolist(), strict=True)
+    ]
+    every = zip(coords.tolist(), values.tolist(), strict=True)
+    assert sorted(rows) == sorted((*cell, value) for cell, value in every)
+    assert not list(tmp_path.iterdir())

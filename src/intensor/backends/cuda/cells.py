@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, WordArray
-from intensor.backends.base import BoundSums, Cells
+from intensor.backends.base import BoundSums, Cells, CellsElsewhere
 from intensor.backends.cpu import CpuCells
 from intensor.backends.cuda import gram, sums
 from intensor.backends.cuda.device import array_module, check_memory, for_kernels, to_host
 from intensor.backends.cuda.lanes import lane_sums, lane_sums_runs, switch_lanes
 from intensor.backends.cuda.observations import DeviceObservations
 from intensor.backends.cuda.thread_blocks import TILE, grid_of, narrow
-from intensor.backends.elsewhere import CellsElsewhere
 from intensor.backends.packed_cells import distinct, pack_sample
 from intensor.kernels.lanes import still_falling
 from intensor.runtime.threads import Workers
@@ -35,37 +34,21 @@ BYTES_PER_CELL = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Descent:
-    """Lanes on the device, and how kernels sum over them.
+    """Lanes on the device, and how kernels sum over them."""
 
-    Attributes
-    ----------
-    lanes, origins
-        (sum(shape), 1) bits of the lanes, and of the vertices that they will replace.
-    weights, exchange
-        (64,) weights of the vertices to exchange, and whether there are any.
-    sign, scale
-        Costs are multiplied by the sign and counted in integer multiples of ``1 / scale``.
-    """
-
-    lanes: Any
-    origins: Any
-    weights: Any
-    exchange: bool
-    sign: float
-    scale: float
+    lanes: Any  # (sum(shape), 1) bits of the lanes
+    origins: Any  # (sum(shape), 1) bits of the vertices that they will replace
+    weights: Any  # (64,) weights of the vertices to exchange
+    exchange: bool  # whether there are any
+    sign: float  # costs are multiplied by it
+    scale: float  # costs are counted in integer multiples of ``1 / scale``
 
 
 class CudaCells(CellsElsewhere):
     """Cells on the device, summed over by kernels; see ``Cells`` for the methods.
 
-    Parameters
-    ----------
-    radius
-        Unit of the values.
-    workers
-        Threads for samples that are solved in memory.
-    max_host_sample
-        Largest number of cells of such a sample.
+    The radius is the unit of the values. Samples of up to ``max_host_sample`` cells are solved in
+    memory, by the workers.
     """
 
     def __init__(

@@ -9,7 +9,8 @@ import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, WordArray
 from intensor.backends.cuda.device import simulated
-from intensor.backends.cuda.thread_blocks import HALF, LOW_HALF, NONE, TILE, vertices_around
+from intensor.backends.cuda.thread_blocks import HALF, LOW_HALF, TILE, vertices_around
+from intensor.kernels.bits import NONE, ONE
 
 cuda: Any = numba.cuda
 
@@ -22,7 +23,6 @@ PAIRS = 4096 // TILE
 """Number of entries of a block of the Gram matrix that one thread counts."""
 MAILBOX = TILE if simulated() else 1
 """Length of the shared array that the simulator uses instead of shuffles between lanes."""
-ONE = np.uint64(1)
 
 
 @cuda.jit(device=True, inline="always")
@@ -86,19 +86,10 @@ def gram_block(
 ) -> None:
     """Count the observations that each pair of vertices of two words has in common.
 
-    Parameters
-    ----------
-    first, low, high, second, n_second
-        The words, and the vertices of each: 64 first + low to 64 first + high - 1, and 64 second to
-        64 second + n_second - 1.
-    digits
-        Binary digits of ``n_second - 1``.
-    counts, step
-        Cell j was observed ``counts[j * step]`` times.
-    n_planes
-        Binary digits of the largest count minus 1.
-    out_counts
-        (64, 64) to which the numbers are added.
+    The vertices are 64 first + low to 64 first + high - 1, and 64 second to 64 second + n_second -
+    1. Cell j was observed ``counts[j * step]`` times. ``digits`` and ``n_planes`` are the binary
+    digits of ``n_second - 1`` and of the largest count minus 1. The numbers are added to (64, 64)
+    ``out_counts``.
     """
     mailbox = cuda.shared.array(MAILBOX, numba.uint32)
     packed = cuda.shared.array((3, 64, PADDED), numba.uint32)
@@ -152,12 +143,7 @@ def gram_block_weighted(
 ) -> None:
     """Add up the shares of the cells that each pair of vertices of two words has in common.
 
-    Parameters
-    ----------
-    scale
-        Shares are counted in integer multiples of ``1 / scale``.
-    out_shares
-        (64, 64) to which the sums are added.
+    The sums are added to (64, 64) ``out_shares`` in integer multiples of ``1 / scale``.
     """
     inside = cuda.shared.array((2, TILE), numba.uint64)
     amounts = cuda.shared.array(TILE, numba.int64)

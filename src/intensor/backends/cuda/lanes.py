@@ -12,7 +12,8 @@ import numba.cuda
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, WordArray
-from intensor.backends.cuda.thread_blocks import NONE, TILE, halve, lowest_bit, vertices_around
+from intensor.backends.cuda.thread_blocks import TILE, halve, lowest_bit, vertices_around
+from intensor.kernels.bits import NONE, ONE
 
 cuda: Any = numba.cuda
 
@@ -22,7 +23,6 @@ STRETCHES_PER_TILE = TILE // STRETCH
 """Number of stretches in a tile; a kernel needs it as a constant."""
 ALL_SHARES = 2.0**61
 """Integer to which the shares of all cells are scaled."""
-ONE = np.uint64(1)
 
 
 @cuda.jit(device=True, inline=True)
@@ -56,13 +56,9 @@ def lane_sums(
 ) -> None:
     """Add the cost of each index of a mode to ``out_sums``, lane by lane.
 
-    Parameters
-    ----------
-    sign, scale
-        Costs are multiplied by the sign and counted in integer multiples of ``1 / scale``.
-    origins, weights
-        Vertices to exchange and their (64,) weights, as in the twin ``lane_sums_around``; a weight
-        of 0 does not change the cost.
+    Costs are multiplied by the sign and counted in integer multiples of ``1 / scale``. ``origins``
+    and ``weights`` (64,) are the vertices to exchange, as in the twin ``lane_sums_around``; a
+    weight of 0 does not change the cost.
     """
     cell = cuda.blockIdx.x * TILE + cuda.threadIdx.x
     while cell < costs.size:
@@ -114,14 +110,8 @@ def lane_sums_runs(  # noqa: PLR0912, PLR0915  (the innermost loop, for each cas
     """Do the same, but faster if neighbouring cells mostly have the same index of the mode.
 
     A thread follows one lane through its part of every tile and adds to ``out_sums`` only when the
-    index changes. Blocks take consecutive tiles.
-
-    Parameters
-    ----------
-    width
-        16, 32 or 64: at least the number of lanes in use.
-    exchange
-        Whether any weight is above 0.
+    index changes. Blocks take consecutive tiles. ``width`` is 16, 32 or 64, at least the number of
+    lanes in use; ``exchange`` says whether any weight is above 0.
     """
     members = cuda.shared.array((2, TILE), numba.uint32)
     inside = cuda.shared.array((2, TILE), numba.uint32)
@@ -200,16 +190,9 @@ def switch_lanes(
 ) -> None:
     """Switch on exactly the indices of negative cost, in every live lane.
 
-    Parameters
-    ----------
-    sums
-        (r, 64) cost of each index and lane; set to 0 again.
-    count
-        Number of lanes in use, the first ones; the others are ignored.
-    out_lanes
-        (sum(shape), 1) the part that belongs to the mode and begins at ``low`` is set.
-    out_values
-        (64,) to which the value of each lane is added.
+    ``sums`` (r, 64) are the costs; those of the first ``count`` lanes, which are in use, are set to
+    0 again. The part of ``out_lanes`` that begins at ``low`` is set, and the value of each lane is
+    added to ``out_values`` (64,).
     """
     index = cuda.grid(1)
     if index >= sums.shape[0]:

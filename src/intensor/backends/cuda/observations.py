@@ -1,4 +1,4 @@
-"""Observations on a CUDA device, collapsed there into unique cells."""
+"""Observations on a CUDA device, collapsed there into unique cells as ``data`` does on the CPU."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numba.cuda
 import numpy as np
 
-from intensor._arrays import AnyArray, IndexArray, Shape
-from intensor.backends.cuda.collapse import collapse_cells, fold_keys, group
+from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.backends.cuda.device import array_module, check_device, check_memory, to_host
-from intensor.backends.cuda.thread_blocks import TILE, grid_of
+from intensor.backends.cuda.thread_blocks import TILE, add_up, grid_of
 from intensor.backends.select import on_device
 from intensor.data.checks import check_coords, check_shape, check_values
 from intensor.data.observations import Observations
@@ -20,36 +20,24 @@ from intensor.errors import CoordinateError, NegativeValueError, SettingError, V
 from intensor.problem.layout import position_type, positions
 from intensor.problem.vertex import mode_offsets
 
+cuda: Any = numba.cuda
+
 COLLAPSING_BYTES = 40
 """Bytes of device memory per observation that collapsing takes in addition to the observations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DeviceObservations:
-    """Unique cells in lexicographic order, on the device.
-
-    Attributes
-    ----------
-    rows
-        (p, u) positions of each cell's indices in flags and lanes.
-    counts
-        (u,) how often each cell was observed; a single 1 if every cell was observed once.
-    shares
-        (u,) how much each cell counts; None if that is ``counts / n``.
-    means
-        (u,) mean of the observed values of each cell.
-    n, within, mean_square
-        As in ``Observations``.
-    """
+    """Unique cells in lexicographic order, on the device; the rest is as in ``Observations``."""
 
     shape: Shape
-    rows: Any
-    counts: Any
-    means: Any
+    rows: Any  # (p, u) positions of each cell's indices in flags and lanes
+    counts: Any  # (u,) how often each cell was observed; a single 1 if always once
+    means: Any  # (u,) mean of the observed values of each cell
     n: int
     within: float
     mean_square: float
-    shares: Any = None
+    shares: Any = None  # (u,) how much each cell counts; None if that is ``counts / n``
 
     @property
     def n_cells(self) -> int:
@@ -132,14 +120,8 @@ def observe_on_device(
 ) -> DeviceObservations:
     """Check raw observations and collapse them into unique cells, on the device.
 
-    Parameters
-    ----------
-    coords
-        (n, p) integers, or a sequence of p device arrays of n integers each, which saves memory.
-    values
-        (n,) numbers.
-    shape
-        Mode lengths; by default the smallest shape that holds the coordinates.
+    ``coords`` are (n, p) integers, or a sequence of p device arrays of n integers each, which saves
+    memory. By default, the shape is the smallest one that holds the coordinates.
     """
     check_device()
     xp = array_module()
@@ -239,3 +221,77 @@ def _numbers(values: Any, n: int, allow_negative: bool, xp: Any) -> Any:
             f"values go down to {low}; expected none below 0 (allow_negative=True fits them too)"
         )
     return numbers
+
+
+@cuda.jit(cache=True)
+def collapse_cells(
+    order: AnyArray,
+    starts: IndexArray,
+    values: FloatArray,
+    out_counts: AnyArray,
+    out_means: FloatArray,
+    out_totals: FloatArray,
+) -> None:
+    """Find the number and the mean of each cell's observations.
+
+    ``order`` (n,) are the observations sorted by cell, and those of cell i begin at ``starts[i]``.
+    ``out_totals`` (blocks, 2) is filled with the block's sums of squared deviations from the cell's
+    mean and of squared values.
+    """
+    partial = cuda.shared.array((2, TILE), numba.float64)
+    thread = cuda.threadIdx.x
+    deviation, square = 0.0, 0.0
+    cell = cuda.blockIdx.x * TILE + thread
+    while cell < starts.size:
+        first = starts[cell]
+        last = starts[cell + 1] if cell + 1 < starts.size else order.size
+        mean = 0.0
+        for position in range(first, last):
+            mean += values[order[position]]
+        mean /= last - first
+        left = 0.0
+        for position in range(first, last):
+            left += values[order[position]] - mean
+        mean += left / (last - first)
+        for position in range(first, last):
+            value = values[order[position]]
+            deviation += (value - mean) * (value - mean)
+            square += value * value
+        out_means[cell] = mean
+        out_counts[cell] = last - first
+        cell += cuda.gridDim.x * TILE
+    partial[0, thread] = deviation
+    partial[1, thread] = square
+    add_up(partial)
+    if thread < 2:
+        out_totals[cuda.blockIdx.x, thread] = partial[thread, 0]
+
+
+def fold_keys(columns: tuple[AnyArray, ...], shape: Shape, xp: Any) -> IndexArray:
+    """Return the number of each observation's cell in the full tensor."""
+    keys: IndexArray = xp.zeros(columns[0].shape[0], dtype=np.int64)
+    for column, length in zip(columns, shape, strict=True):
+        keys *= length
+        keys += column.astype(np.int64, copy=False)
+    return keys
+
+
+def group(keys: IndexArray, n_keys: int, xp: Any) -> tuple[AnyArray, IndexArray]:
+    """Sort keys below ``n_keys`` in place; return their order and where distinct keys begin."""
+    n = keys.size
+    row_bits = (n - 1).bit_length()
+    kind = np.uint32 if n <= 2**32 else np.int64
+    if (n_keys - 1).bit_length() + row_bits <= 63:
+        keys <<= row_bits  # with the number of its row in the lowest bits, a key sorts stably
+        keys |= xp.arange(n)
+        keys.sort()
+        order = (keys & ((1 << row_bits) - 1)).astype(kind)
+        keys >>= row_bits
+    else:
+        order = xp.argsort(keys, kind="stable")
+        keys[:] = keys[order]
+        order = order.astype(kind)
+    fresh = xp.empty(n, dtype=bool)
+    fresh[0] = True
+    xp.not_equal(keys[1:], keys[:-1], out=fresh[1:])
+    return order, xp.flatnonzero(fresh)

@@ -25,21 +25,11 @@ class Rows(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """How much work is spent on ruling a pattern out.
+    """How much work is spent on ruling a pattern out."""
 
-    Attributes
-    ----------
-    cutoff
-        Only boxes of lower cost count.
-    sweeps
-        Number of times the multipliers are improved before combinations are tried.
-    max_tried
-        Most combinations of one pattern that are tried, in units of 32.
-    """
-
-    cutoff: int
-    sweeps: int
-    max_tried: int
+    cutoff: int  # only boxes of lower cost count
+    sweeps: int  # rounds of improving the multipliers before combinations are tried
+    max_tried: int  # most combinations of one pattern that are tried, in units of 32
 
 
 @cuda.jit(device=True, inline="always")

@@ -33,18 +33,10 @@ LIST_SIZE = 1 << 20
 class PatternFilter:
     """The costs of a search on the device, from which promising patterns are listed.
 
-    Parameters
-    ----------
-    costs
-        (leading..., slabs, rows, columns) integers.
-    firsts
-        (blocks + 1,) the first row of every block, and the number of rows.
-    range_bits
-        Binary logarithm of the number of patterns that are taken together; None to choose it.
-    sweeps, max_tried
-        As in ``Limits``.
-    list_size
-        Number of patterns that the list on the device can hold, at least 2^range_bits.
+    ``costs`` are (leading..., slabs, rows, columns) integers, and ``firsts`` (blocks + 1,) holds
+    the first row of every block, and the number of rows. A block of threads takes 2^range_bits
+    patterns in one turn, and the list on the device has room for ``list_size`` patterns, which must
+    be at least as many. ``sweeps`` and ``max_tried`` are as in ``Limits``.
     """
 
     def __init__(

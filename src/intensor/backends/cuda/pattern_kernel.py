@@ -210,18 +210,11 @@ def pattern_kernel(choices: int) -> Any:
     ) -> None:
         """List the patterns that hold a box below the cutoff, or may hold one.
 
-        Parameters
-        ----------
-        costs
-            (leading, slabs * columns * rows) costs, with the leading modes folded into one.
-        lengths
-            Lengths of the leading modes.
-        ranges
-            First and last range of 2^range_bits patterns to go through.
-        scratch
-            (blocks, slabs * columns * rows) unless there are no leading modes.
-        out_patterns, out_count
-            The patterns that fit, the slabs in the lowest bits, and the number of all patterns.
+        ``costs`` are (leading, slabs * columns * rows), with the leading modes of these lengths
+        folded into one; if there are any, ``scratch`` has such a row for each block of threads.
+        ``ranges`` are the first and the last range of 2^range_bits patterns to go through.
+        ``out_patterns`` holds the patterns that fit, with the slabs in the lowest bits, and
+        ``out_count`` the number of all.
         """
         store = cuda.shared.array(0, numba.int32)
         sums = cuda.local.array(choices, numba.int32)

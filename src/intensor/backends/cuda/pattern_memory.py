@@ -30,45 +30,21 @@ SIMULATED = simulated()
 
 
 class Layout(NamedTuple):
-    """The sizes of a problem, and where each part of the shared memory begins.
-
-    Attributes
-    ----------
-    n_columns, n_rows, n_blocks
-        Sizes of the matrix, and number of blocks of rows.
-    matrix
-        (columns, rows) sum of the slabs that are on.
-    multipliers
-        (blocks, columns) number that is added to each column in each block.
-    messages
-        (2, blocks, 2) two numbers that each warp tells the others; rounds use two sets in turn.
-    counts
-        (blocks,) number of promising choices of each block.
-    success
-        (1,) set to 1 once a combination of choices is below the cutoff.
-    chosen, chosen_sums
-        (blocks, MAX_CHOICES) the promising choices, and their cost for their block.
-    tables
-        (blocks, columns, WARP) columns of the table for some of these choices.
-    lanes
-        (blocks, WARP, 2) numbers of every lane; only the simulator needs them.
-    end
-        Number of integers in all.
-    """
+    """The sizes of a problem, and where each part of the shared memory begins."""
 
     n_columns: int
     n_rows: int
     n_blocks: int
-    matrix: int
-    multipliers: int
-    messages: int
-    counts: int
-    success: int
-    chosen: int
-    chosen_sums: int
-    tables: int
-    lanes: int
-    end: int
+    matrix: int  # (columns, rows) sum of the slabs that are on
+    multipliers: int  # (blocks, columns) number that is added to each column in each block
+    messages: int  # (2, blocks, 2) numbers that warps tell each other; rounds use two sets in turn
+    counts: int  # (blocks,) number of promising choices of each block
+    success: int  # (1,) set to 1 once a combination of choices is below the cutoff
+    chosen: int  # (blocks, MAX_CHOICES) the promising choices
+    chosen_sums: int  # (blocks, MAX_CHOICES) their cost for their block
+    tables: int  # (blocks, columns, WARP) columns of the table for some of these choices
+    lanes: int  # (blocks, WARP, 2) numbers of every lane; only the simulator needs them
+    end: int  # number of integers in all
 
 
 def layout_of(n_columns: int, n_rows: int, n_blocks: int) -> Layout:

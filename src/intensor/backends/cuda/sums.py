@@ -9,14 +9,13 @@ import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, WordArray
 from intensor.backends.cuda.thread_blocks import (
-    ALL,
-    NONE,
     TILE,
     add_up,
     find_largest,
     halve,
     vertices_around,
 )
+from intensor.kernels.bits import ALL, NONE
 
 cuda: Any = numba.cuda
 
@@ -45,26 +44,15 @@ def fit_cells(  # noqa: PLR0912  (most of them are loops over a thread's cells, 
 ) -> None:
     """Evaluate a weighted sum of vertices on all cells, at most ``AT_ONCE`` words at a time.
 
-    Parameters
-    ----------
-    rows
-        (p, u) positions of each cell's indices in ``words``.
-    words
-        (sum(shape), >= last) transposed bits of the vertices.
-    first, last
-        The words to add up. If ``first`` is above 0, ``out_costs`` holds the sum of those before.
-    tables
-        (>= 8 last, 256) for each byte of the words, the weight of every subset of its vertices. As
-        many rows are copied as fit into the shared memory given at the launch.
-    more
-        Whether more words will follow; the sum so far is then left in ``out_costs``.
-    shares, step, one_share
-        Cell j counts ``one_share * shares[j * step]``.
-    out_costs
-        (u,) filled with the gradient, 2 share (x - target).
-    out_totals
-        (blocks, >= 3) filled with the block's sums of share (x - target)^2 and of gradient times
-        x, and the largest absolute value of the gradient.
+    ``rows`` (p, u) are the positions of each cell's indices in the words, of which first..last-1
+    are added up; if ``first`` is above 0, ``out_costs`` holds the sum of those before. ``tables``
+    (>= 8 last, 256) has, for each byte of the words, the weight of every subset of its vertices. As
+    many rows are copied as fit into the shared memory given at the launch. Cell j counts
+    ``one_share * shares[j * step]``.
+
+    If ``more`` words will follow, the sum so far is left in ``out_costs``. At the end it is filled
+    with the gradient, 2 share (x - target), and ``out_totals`` (blocks, >= 3) with the block's sums
+    of share (x - target)^2 and of gradient times x, and the largest absolute value of the gradient.
     """
     table = cuda.shared.array(0, numba.float64)
     partial = cuda.shared.array((2, TILE), numba.float64)

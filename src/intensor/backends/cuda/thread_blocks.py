@@ -16,6 +16,7 @@ import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, WordArray
 from intensor.backends.cuda.device import simulated
+from intensor.kernels.bits import ALL
 from intensor.runtime.compiling import announce_device, listen
 
 cuda: Any = numba.cuda
@@ -26,8 +27,6 @@ MAX_BLOCKS = 8192
 """Most blocks of a grid."""
 LOW_HALF = np.uint64(2**32 - 1)
 HALF = np.uint64(32)
-NONE = np.uint64(0)
-ALL = np.uint64(2**64 - 1)
 
 with contextlib.suppress(ImportError, ValueError):  # some versions do not report events
     listen(

@@ -1,4 +1,7 @@
-"""Cells in shards, and the observations they come from."""
+"""Cells in shards, and the observations they come from.
+
+A hash of its cell decides the shard of an observation, so that every cell is in one shard.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from intensor._arrays import AnyArray, FloatArray, Shape, WordArray
-from intensor.backends.base import BoundSums, descend_by_mode
+from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape, WordArray
+from intensor.backends.base import BoundSums, CellsElsewhere, descend_by_mode
 from intensor.backends.cpu import CpuCells
-from intensor.backends.elsewhere import CellsElsewhere
 from intensor.backends.packed_cells import pack_cells, pack_sample
-from intensor.backends.sharded.shard import Shard, State
-from intensor.data.observations import Observations
+from intensor.backends.sharded.shard import Shard, State, make_shard
+from intensor.data.observations import Observations, observe
 from intensor.errors import SettingError
+from intensor.kernels.hashing import FIRST_FACTOR, INCREMENT
+from intensor.problem.layout import position_type
 from intensor.problem.vertex import mode_offsets
 from intensor.runtime.threads import Workers
 
@@ -39,23 +43,15 @@ class Shards(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ShardedObservations:
-    """Unique cells in shards; every cell is in one of them.
-
-    Attributes
-    ----------
-    n, within, mean_square
-        As in ``Observations``.
-    lowest, highest
-        Smallest and largest value.
-    """
+    """Unique cells in shards, every cell in one of them; the rest is as in ``Observations``."""
 
     shape: Shape
     shards: Shards
     n: int
     within: float
     mean_square: float
-    lowest: float
-    highest: float
+    lowest: float  # smallest value
+    highest: float  # largest value
 
     @property
     def n_cells(self) -> int:
@@ -86,16 +82,75 @@ class ShardedObservations:
         )
 
 
-class ShardedCells(CellsElsewhere):
-    """Cells of which every shard sums over its own; see ``Cells`` for the methods.
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over the observations of one or more shards."""
 
-    Parameters
-    ----------
-    radius
-        Unit of the values.
-    workers
-        Threads for samples, which are solved in memory.
+    n: int = 0
+    within: float = 0.0  # sum of squared deviations from the mean of their cell
+    square: float = 0.0  # sum of squared values
+    lowest: float = math.inf  # smallest value
+    highest: float = -math.inf  # largest value
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(
+            self.n + other.n,
+            self.within + other.within,
+            self.square + other.square,
+            min(self.lowest, other.lowest),
+            max(self.highest, other.highest),
+        )
+
+    def observations(self, shape: Shape, shards: Shards) -> ShardedObservations:
+        """Return the observations with these totals."""
+        return ShardedObservations(
+            shape=shape,
+            shards=shards,
+            n=self.n,
+            within=self.within / self.n,
+            mean_square=self.square / self.n,
+            lowest=self.lowest,
+            highest=self.highest,
+        )
+
+
+def bucket_of(coords: IndexArray, n_buckets: int) -> IndexArray:
+    """Return the bucket of each row, which depends on its cell alone.
+
+    Examples
+    --------
+    >>> bucket_of(np.array([[3, 4], [4, 3], [3, 4]]), 1000).tolist()
+    [209, 502, 209]
     """
+    hashed = np.zeros(coords.shape[0], dtype=np.uint64)
+    for mode in range(coords.shape[1]):
+        hashed ^= coords[:, mode].astype(np.uint64)
+        hashed *= FIRST_FACTOR
+        hashed ^= hashed >> np.uint64(31)
+        hashed += INCREMENT
+    return (hashed % np.uint64(n_buckets)).astype(np.int64)
+
+
+def collapse_shard(
+    coords: IndexArray, values: FloatArray, shape: Shape, *, allow_negative: bool
+) -> tuple[Shard, Totals]:
+    """Collapse all observations of some cells into a shard; there may be none."""
+    if not values.size:
+        empty = Shard(
+            shape=shape,
+            rows=np.empty((0, len(shape)), dtype=position_type(shape)),
+            means=np.empty(0),
+            counts=np.empty(0, dtype=np.uint8),
+        )
+        return empty, Totals()
+    observations = observe(coords, values, shape=shape, allow_negative=allow_negative)
+    n, within, square = observations.n, observations.within, observations.mean_square
+    totals = Totals(n, within * n, square * n, float(values.min()), float(values.max()))
+    return make_shard(observations), totals
+
+
+class ShardedCells(CellsElsewhere):
+    """Cells of which every shard sums over its own; see ``Cells`` for the methods."""
 
     def __init__(self, data: ShardedObservations, radius: float, workers: Workers) -> None:
         super().__init__(
@@ -149,10 +204,7 @@ class ShardedCells(CellsElsewhere):
         return here.iterate()
 
     def sample(self, size: int, rng: np.random.Generator) -> CpuCells:
-        """Return about ``size`` random cells as a smaller problem, in memory.
-
-        Which cells are drawn does not depend on how they are split into shards.
-        """
+        """Return about ``size`` random cells in memory, the same ones however shards are cut."""
         share = -math.expm1(-size / self.n_cells)  # share drawn when cells may be drawn twice
         threshold = np.uint64(min(int(share * 2.0**64), 2**64 - 1))
         drawn: list[Shard] = []

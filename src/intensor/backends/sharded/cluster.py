@@ -30,14 +30,9 @@ def run_until_done(
     task: str,
     wait_seconds: float = WORKER_WAIT_SECONDS,
 ) -> Answer:
-    """Make an attempt, and repeat it when workers are lost in the middle of it.
+    """Make an attempt at a task, and repeat it when workers are lost in the middle of it.
 
-    Parameters
-    ----------
-    task
-        Name of the task, for the error message.
-    wait_seconds
-        Seconds to wait for a worker when there is none.
+    When there is no worker, it waits ``wait_seconds`` for one.
     """
     problem: BaseException | None = None
     for _ in range(MAX_ATTEMPTS):

@@ -7,16 +7,21 @@ import math
 import shutil
 import tempfile
 import weakref
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from intensor._arrays import AnyArray, IndexArray, Shape
-from intensor.backends.sharded.cells import ShardedObservations
-from intensor.backends.sharded.partition import Buckets, Totals, collapse_shard
+from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
+from intensor.backends.sharded.cells import (
+    ShardedObservations,
+    Totals,
+    bucket_of,
+    collapse_shard,
+)
 from intensor.backends.sharded.shard import Shard
-from intensor.data.readers.dataset import Dataset
+from intensor.data.readers.dataset import Batch, Dataset
 from intensor.errors import MemoryLimitError
 from intensor.runtime.threads import Workers
 
@@ -34,6 +39,49 @@ ARRAYS = ("rows", "means", "counts")
 """Arrays of a shard; each of them is a file."""
 MAX_BUCKETS = 4096
 """Most buckets; each of them is a file."""
+
+
+class Buckets:
+    """Observations in an existing folder, in one file per future shard."""
+
+    def __init__(self, folder: Path, n_modes: int, n_buckets: int) -> None:
+        self._paths = [folder / f"bucket-{number}" for number in range(n_buckets)]
+        self._kind = np.dtype([("coords", np.uint32, (n_modes,)), ("value", np.float64)])
+        self._highest: IndexArray = np.full(n_modes, -1, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def add(self, batches: Iterable[Batch]) -> None:
+        """Distribute observations over the buckets."""
+        for batch in batches:
+            if not batch.values.size:
+                continue
+            np.maximum(self._highest, batch.coords.max(axis=0), out=self._highest)
+            owners = bucket_of(batch.coords, len(self))
+            order = np.argsort(owners, kind="stable")
+            rows = np.empty(order.size, dtype=self._kind)
+            rows["coords"], rows["value"] = batch.coords[order], batch.values[order]
+            ends = np.searchsorted(owners[order], np.arange(len(self) + 1))
+            for number, path in enumerate(self._paths):
+                part = rows[ends[number] : ends[number + 1]]
+                if part.size:
+                    with path.open("ab") as file:
+                        part.tofile(file)
+
+    @property
+    def shape(self) -> Shape:
+        """The smallest shape that holds all coordinates."""
+        return tuple((self._highest + 1).tolist())
+
+    def take(self, number: int) -> tuple[IndexArray, FloatArray] | None:
+        """Return the observations of a bucket and delete its file; None if there are none."""
+        path = self._paths[number]
+        if not path.exists():
+            return None
+        rows = np.fromfile(path, dtype=self._kind)
+        path.unlink()
+        return rows["coords"].astype(np.int64), np.ascontiguousarray(rows["value"])
 
 
 class FileArray:
@@ -61,10 +109,7 @@ class FileArray:
 
 
 class DiskShards:
-    """Shards in a folder that is deleted with the last reference to them.
-
-    ``sizes`` are the numbers of cells of the shards.
-    """
+    """Shards of these sizes in a folder that is deleted with the last reference to them."""
 
     def __init__(
         self, folder: Path, shape: Shape, sizes: tuple[int, ...], threads: int | None
@@ -91,14 +136,9 @@ def observe_on_disk(
     memory_limit: int,
     threads: int | None,
 ) -> ShardedObservations:
-    """Collapse a dataset of any size into shards on disk.
+    """Collapse a dataset of any size into shards on disk, with at most ``memory_limit`` bytes.
 
-    Parameters
-    ----------
-    shape
-        Mode lengths; by default the smallest shape that holds the coordinates.
-    memory_limit
-        Bytes that may be used.
+    If the shape is None, it is the smallest one that holds the coordinates.
     """
     n_modes = len(dataset.modes)
     n_buckets = count_buckets(dataset.n_rows, n_modes, memory_limit)

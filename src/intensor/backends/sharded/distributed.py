@@ -21,14 +21,18 @@ from distributed.comm.core import CommClosedError
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.backends.select import CPU, Device
-from intensor.backends.sharded.cells import ShardedObservations
+from intensor.backends.sharded.cells import (
+    ShardedObservations,
+    Totals,
+    bucket_of,
+    collapse_shard,
+)
 from intensor.backends.sharded.cluster import (
     WORKER_WAIT_SECONDS,
     check_workers,
     cluster_errors,
     run_until_done,
 )
-from intensor.backends.sharded.partition import Totals, bucket_of, collapse_shard
 from intensor.backends.sharded.shard import Shard, make_shard
 from intensor.data.observations import Observations
 from intensor.data.readers.dataset import Batch, Dataset
@@ -48,16 +52,10 @@ Load = Callable[[], Sequence[Any]]
 
 
 class DaskShards:
-    """Shards that are futures.
+    """Shards that are futures, with the number of cells of each.
 
-    Parameters
-    ----------
-    sizes
-        Number of cells of each shard.
-    reload
-        Makes the futures again when their data was lost with a worker.
-    wait_seconds
-        Seconds to wait for a worker when all were lost.
+    ``reload`` makes the futures again when their data was lost with a worker. When all workers were
+    lost, a call waits ``wait_seconds`` for a new one.
     """
 
     def __init__(
@@ -114,17 +112,9 @@ def observe_on_workers(
 ) -> ShardedObservations:
     """Distribute observations over the workers of a cluster, every cell to one of them.
 
-    Parameters
-    ----------
-    source
-        A Parquet dataset that all workers can read, a Dask DataFrame, or (coords, values) in
-        memory.
-    shape
-        Mode lengths; by default the smallest shape that holds the coordinates.
-    value
-        Name of the column of values of a DataFrame.
-    device
-        The device on which workers sum over their cells (see ``solve``).
+    The source is a Parquet dataset that all workers can read, a Dask DataFrame whose column
+    ``value`` holds the values, or (coords, values) in memory. If the shape is None, it is the
+    smallest one that holds the coordinates. Workers sum over their cells on the device.
     """
     with _loading(client):
         n_shards = check_workers(client)
@@ -147,7 +137,9 @@ def observe_on_workers(
         for number in range(n_shards):
             mine = [client.submit(operator.getitem, piece, number, pure=False) for piece in pieces]
             made.append(client.submit(_merge, mine, shape, allow_negative, pure=False))
-        described = client.gather(client.map(_describe, made, pure=False))
+        described = client.gather(
+            client.map(lambda one: (one[0].n_cells, one[1]), made, pure=False)
+        )
         totals: Totals = sum((one for _, one in described), Totals())
         if totals.n == 0:
             raise EmptyDataError("there is no observation in any partition")
@@ -266,11 +258,6 @@ def _merge(pieces: Sequence[Piece], shape: Shape, allow_negative: bool) -> tuple
     """Collapse all observations of the cells of a shard."""
     coords, values = _join(pieces, len(shape))
     return collapse_shard(coords.astype(np.int64), values, shape, allow_negative=allow_negative)
-
-
-def _describe(made: tuple[Shard, Totals]) -> tuple[int, Totals]:
-    shard, totals = made
-    return shard.n_cells, totals
 
 
 def _open(made: tuple[Shard, Totals], device: Device) -> Shard | DeviceShard:

@@ -31,55 +31,32 @@ EVERY_LANE = ~np.uint64(0)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class State:
-    """The solver's current iterate: a weighted sum of vertices, in units of the radius.
+    """The solver's current iterate: a weighted sum of vertices, in units of the radius."""
 
-    Attributes
-    ----------
-    words, weights
-        (sum(shape), n_words) transposed bits of the vertices, and their (64 n_words,) weights.
-    radius
-        The unit of the weights and of the targets.
-    one_share
-        Share of a single observation.
-    """
-
-    words: WordArray
-    weights: FloatArray
-    radius: float
-    one_share: float
+    words: WordArray  # (sum(shape), n_words) transposed bits of the vertices
+    weights: FloatArray  # (64 n_words,)
+    radius: float  # the unit of the weights and of the targets
+    one_share: float  # share of a single observation
 
 
 class _Block(NamedTuple):
-    """Some cells of a shard with the gradient on them.
-
-    ``totals`` are the sums of share (x - target)^2 and of gradient times x.
-    """
+    """Some cells of a shard with the gradient on them."""
 
     rows: AnyArray
     targets: FloatArray
     shares: FloatArray
     costs: FloatArray
-    totals: FloatArray
+    totals: FloatArray  # the sums of share (x - target)^2 and of gradient times x
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Shard:
-    """Cells in order of falling counts.
-
-    Attributes
-    ----------
-    rows
-        (u, p) positions of each cell's indices in flags and lanes.
-    means, counts
-        (u,) mean of the observed values, and how often each cell was observed.
-    cells_at_once
-        Number of cells that are summed over at a time; a multiple of 64.
-    """
+    """Cells in order of falling counts."""
 
     shape: Shape
-    rows: AnyArray
-    means: FloatArray
-    counts: AnyArray
+    rows: AnyArray  # (u, p) positions of each cell's indices in flags and lanes
+    means: FloatArray  # (u,) mean of the observed values
+    counts: AnyArray  # (u,) how often each cell was observed
     cells_at_once: int = CELLS_AT_ONCE
 
     @property
@@ -109,10 +86,7 @@ class Shard:
     ) -> FloatArray:
         """Return the (r, 64) cost of each index of a mode, lane by lane.
 
-        Parameters
-        ----------
-        origins, weights
-            Lanes of vertices in use that are to be exchanged, and their (64,) weights.
+        ``origins`` are lanes of vertices in use that are to be exchanged, with their (64,) weights.
         """
         low, high = mode_offsets(self.shape)[mode : mode + 2].tolist()
 
@@ -176,10 +150,7 @@ class Shard:
     def draw(self, seed: np.uint64, threshold: np.uint64, *, workers: Workers) -> Shard:
         """Return random cells; whether a cell is drawn depends on it and the seed alone.
 
-        Parameters
-        ----------
-        threshold
-            The share of cells to draw, times 2^64.
+        The threshold is the share of cells to draw, times 2^64.
         """
 
         def look(part: slice) -> IndexArray:

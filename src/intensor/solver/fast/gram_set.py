@@ -8,7 +8,7 @@ import numpy as np
 
 from intensor._arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape, WordArray
 from intensor.backends.base import Cells
-from intensor.kernels.packing import store_words
+from intensor.kernels.lanes import store_words
 from intensor.problem.vertex import pack_vertices
 from intensor.solver.fast.master import Master
 from intensor.solver.fast.tuning import TUNING, Tuning

@@ -11,8 +11,7 @@ import numpy as np
 
 from intensor._arrays import AnyArray, FlagArray, FloatArray, WordArray
 from intensor.backends.base import Cells
-from intensor.kernels.lanes import mix_starts
-from intensor.kernels.packing import join_lanes, split_lanes
+from intensor.kernels.lanes import join_lanes, mix_starts, split_lanes
 from intensor.runtime.budget import Budget
 from intensor.solver.fast.gram_set import GramSet, key
 from intensor.solver.fast.tuning import TUNING, Effort, Tuning
