@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from intensor import errors
-from intensor.containers.base import MAX_DENSE_CELLS, check_size, open_container
+from intensor.containers import open_container
+from intensor.containers.base import MAX_DENSE_CELLS, check_size
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from intensor import complete, errors
-from intensor.containers.base import open_container
+from intensor.containers import open_container
 from intensor.data.readers import read_table
 
 ROWS = "w,value,b, a ,other\n1,3,x,1,p\n2,,y,1,q\n1,4,y,2,r\n3,8,y,2,r\n"

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-
 from intensor.data.collapsing import collapse
+
 from intensor.data.grouping import group_rows
 from intensor.runtime.threads import Workers
 

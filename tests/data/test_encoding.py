@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from intensor.data.checks import BadRow
 from intensor.data.encoding import (
     BATCHES_PER_MERGE,
     LabelEncoder,
@@ -12,7 +13,6 @@ from intensor.data.encoding import (
     label_type,
 )
 from intensor.data.labels import factorise
-from intensor.data.values import BadRow
 from intensor.errors import LabelError
 
 RNG = np.random.default_rng(3)

@@ -11,7 +11,7 @@ from pyarrow import csv, parquet
 
 from data.odd_columns import arrow_columns, pandas_columns, polars_columns
 from intensor import complete, load
-from intensor.containers.base import open_container
+from intensor.containers import open_container
 from intensor.data.lookup import look_up_cells
 from intensor.data.readers import read_cells, read_table
 from intensor.data.readers.dataset import open_dataset

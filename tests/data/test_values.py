@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from intensor.data.values import (
+from intensor.data.checks import (
     BadRow,
     NumberColumn,
     find_bad_value,

@@ -13,33 +13,22 @@ import narwhals as nw
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray
-from intensor.containers.base import InnerContainer, check_exact, check_observed
-from intensor.containers.dense import fitting_dtype
-from intensor.containers.tabular import TableContainer
+from intensor.containers.arrays import fitting_dtype
+from intensor.containers.base import TableContainer, check_exact, check_observed
+from intensor.data.checks import find_bad_weight, raise_bad
 from intensor.data.columns import choose_columns
 from intensor.data.doubts import warn_of_doubts
 from intensor.data.labels import Labels
 from intensor.data.series import encode_series, open_frame, read_numbers
 from intensor.data.table import Table
-from intensor.data.values import find_bad_weight, raise_bad
 from intensor.errors import EmptyDataError, LabelError, ValuesError
 from intensor.fitting.record import Fit
 
 Frame = nw.DataFrame[Any]
 
 
-class FrameContainer(InnerContainer):
-    """A table of pandas, polars or pyarrow with a row per observation.
-
-    Parameters
-    ----------
-    data, frame
-        The table as it was given, and for narwhals.
-    value, modes, weight
-        Names of columns.
-    every
-        Whether the result has a row for every combination of labels.
-    """
+class FrameContainer(TableContainer):
+    """A table of pandas, polars or pyarrow with a row per observation, also as narwhals has it."""
 
     def __init__(
         self,
@@ -51,7 +40,7 @@ class FrameContainer(InnerContainer):
         weight: str | None,
         every: bool,
     ) -> None:
-        self._data, self._frame, self._every = data, frame, every
+        self._data, self._frame = data, frame
         self._choice = choose_columns(frame.columns, value=value, modes=modes, weight=weight)
         if len(frame) == 0:
             raise EmptyDataError("the table has no row; expected at least one observation")
@@ -62,7 +51,7 @@ class FrameContainer(InnerContainer):
             warn_of_doubts(observed, table.labels, lambda kept: f"modes={kept!r}", stacklevel=4)
         if every:
             self._check_repeatable()
-        super().__init__(TableContainer(table, every=every))
+        super().__init__(table, every=every)
         integers = frame.get_column(self._choice.value).dtype.is_integer()
         if integers and (every or self.n_missing):
             check_exact(table.values)
@@ -97,7 +86,7 @@ class FrameContainer(InnerContainer):
     def fill(self, predicted: FloatArray) -> Any:
         """Return a table of the same kind."""
         if self._every:
-            return self._all_rows(self.inner.fill(predicted))
+            return self._all_rows(super().fill(predicted))
         if self.n_missing == 0:
             return self._data
         rows = np.flatnonzero(np.isnan(self.table.values))

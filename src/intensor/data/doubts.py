@@ -34,14 +34,7 @@ LIKELY_UNIX_SECONDS = (946_684_800, 2_524_608_000)
 
 
 def doubtful_modes(columns: Sequence[AnyArray], labels: Labels) -> dict[str, str]:
-    """Return the doubtful modes, each with the reason.
-
-    Parameters
-    ----------
-    columns
-        p arrays of n indices: the cells of the observations, mode by mode.
-    labels
-        Names of modes and indices.
+    """Return the doubtful modes, each with the reason, given the observed cells mode by mode.
 
     Examples
     --------
@@ -85,12 +78,8 @@ def warn_of_doubts(
 ) -> None:
     """Warn of doubtful modes that nobody named.
 
-    Parameters
-    ----------
-    advice
-        From the modes that pass the test to the text that tells how to choose them.
-    stacklevel
-        Frames between this function and the line to blame.
+    ``advice`` turns the modes that pass the test into the text that tells how to choose them, and
+    ``stacklevel`` counts the frames between this function and the line to blame.
     """
     found = doubtful_modes(columns, labels)
     if not found:

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from intensor._arrays import AnyArray
+from intensor.data.checks import BadRow
 from intensor.data.labels import NO_LABEL, Encoded
-from intensor.data.table import smallest_unsigned
-from intensor.data.values import BadRow
+from intensor.data.table import join_chunks, smallest_unsigned
 from intensor.errors import LabelError
 
 MAX_RANGE_RATIO = 8
@@ -56,16 +56,10 @@ def label_type(found: pa.DataType) -> pa.DataType | None:
 
 
 class LabelEncoder:
-    """Encodes a column of labels that comes in batches.
+    """Encodes a column of labels that comes in batches; messages call it by its name.
 
-    Parameters
-    ----------
-    name
-        Name of the column, for messages.
-    blanks_matter
-        Whether blank text is a label like any other, and blanks around text tell labels apart. In
-        files they do not: blank text is a missing label, and labels that differ in blanks only
-        are refused.
+    In data frames blanks matter: blank text is a label like any other. In files they do not: blank
+    text is a missing label, and labels that differ only in the blanks around them are refused.
     """
 
     def __init__(self, name: str, *, blanks_matter: bool = False) -> None:
@@ -98,7 +92,9 @@ class LabelEncoder:
         if self._texts is not None:
             return self._finish_texts()
         dtype = self._dtype
-        column = self._joined()
+        if not self._chunks:
+            self._chunks.append(np.empty(0, dtype=np.float64 if dtype.kind == "f" else np.int64))
+        column = join_chunks(self._chunks)
         if dtype.kind == "f":
             known, codes = np.unique(column, return_inverse=True)
             return Encoded(codes.astype(smallest_unsigned(known.size)), known)
@@ -106,13 +102,6 @@ class LabelEncoder:
         if dtype.kind in "mM":
             return Encoded(codes, known.astype(np.int64).view(dtype))
         return Encoded(codes, known.astype(dtype))
-
-    def _joined(self) -> AnyArray:
-        """Return all chunks as one array of the widest type among them."""
-        chunks, self._chunks = self._chunks, []
-        if not chunks:
-            return np.empty(0, dtype=np.float64 if self._dtype.kind == "f" else np.int64)
-        return chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
 
     def _add_numbers(self, batch: pa.Array) -> None:
         self._check_nulls(batch)
@@ -160,7 +149,7 @@ class LabelEncoder:
 
     def _finish_texts(self) -> Encoded:
         self._merge_texts()
-        raw = self._joined()
+        raw = join_chunks(self._chunks)
         texts = self._texts.to_pylist()
         self._texts = None
         if not self._blanks_matter:

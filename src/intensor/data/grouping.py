@@ -26,21 +26,11 @@ MIN_RADIX_ROWS = (1 << 12) + 1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Groups:
-    """Rows in lexicographic order.
+    """Rows in lexicographic order; equal rows stay in the order they came in."""
 
-    Attributes
-    ----------
-    order
-        (n,) numbers of the rows, sorted; equal rows stay in the order they came in.
-    starts
-        (u,) position in ``order`` at which each distinct row begins.
-    columns
-        The u distinct rows mode by mode, each in the smallest unsigned type.
-    """
-
-    order: AnyArray
-    starts: IndexArray
-    columns: tuple[AnyArray, ...]
+    order: AnyArray  # (n,) numbers of the rows, sorted
+    starts: IndexArray  # (u,) position in order at which each distinct row begins
+    columns: tuple[AnyArray, ...]  # the u distinct rows by mode, in the smallest unsigned type
 
 
 def group_rows(

@@ -82,18 +82,10 @@ class Labels:
 
 
 class Encoded(NamedTuple):
-    """A column of labels as indices.
+    """A column of labels as indices."""
 
-    Attributes
-    ----------
-    codes
-        (n,) index of each row's label.
-    labels
-        (k,) the distinct labels, in order.
-    """
-
-    codes: AnyArray
-    labels: AnyArray
+    codes: AnyArray  # (n,) index of each row's label
+    labels: AnyArray  # (k,) the distinct labels, in order
 
 
 def number_labels(shape: Iterable[int], *, value: str = "value") -> Labels:

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from intensor._arrays import AnyArray, FloatArray
+from intensor.data.checks import BadRow
 from intensor.data.encoding import LabelEncoder, drop_unused, label_type
 from intensor.data.labels import NO_LABEL, Encoded, factorise
-from intensor.data.values import BadRow
 from intensor.errors import InputError, LabelError, ValuesError
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from intensor.data.checks import BadRow
 from intensor.data.columns import Choice
 from intensor.data.readers.builder import TableBuilder
-from intensor.data.values import BadRow
 from intensor.errors import EmptyDataError, LabelError, NegativeValueError, ValuesError
 
 

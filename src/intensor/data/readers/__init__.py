@@ -61,14 +61,9 @@ def read_cells(
     one_based: bool | None = None,
     like: Labels | None = None,
 ) -> Table:
-    """Read cells without their values, in the order of the file.
+    """Read cells without their values, in the order of the file; options as in ``read_table``.
 
-    Parameters
-    ----------
-    path, kind, one_based, like
-        As in ``read_table``.
-    modes
-        Columns to read. A tensor must have as many modes; a column of values is passed over.
+    ``modes`` are the columns to read. A tensor must have as many modes; its values are passed over.
     """
     return _read(path, kind, Request(modes=modes, one_based=one_based, like=like, cells_only=True))
 
@@ -86,7 +81,7 @@ def _read(path: Any, kind: str | None, request: Request) -> Table:
         from intensor.data.readers import parquet  # noqa: PLC0415
 
         return parquet.read(path, request)
-    from intensor.data.readers import mat, npz, tns  # noqa: PLC0415
+    from intensor.data.readers import mat, tensors, tns  # noqa: PLC0415
 
-    read = {Format.TNS: tns.read, Format.NPZ: npz.read, Format.MAT: mat.read}[found]
+    read = {Format.TNS: tns.read, Format.NPZ: tensors.read_npz, Format.MAT: mat.read}[found]
     return read(path, request)

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from intensor._arrays import AnyArray
+from intensor.data.checks import find_bad_value, find_bad_weight
 from intensor.data.columns import Choice
 from intensor.data.encoding import LabelEncoder
 from intensor.data.labels import Labels
-from intensor.data.table import Source, Table
-from intensor.data.values import NumberColumn, find_bad_value, find_bad_weight
+from intensor.data.table import Source, Table, join_chunks
 from intensor.errors import EmptyDataError, LabelError
 
 
@@ -22,7 +23,8 @@ class TableBuilder:
     def __init__(self, choice: Choice) -> None:
         self._choice = choice
         self._encoders = [LabelEncoder(name) for name in choice.modes]
-        self._values, self._weights = NumberColumn(), NumberColumn()
+        self._values: list[AnyArray] = []
+        self._weights: list[AnyArray] = []
         self.n_rows = 0
 
     @property
@@ -34,10 +36,7 @@ class TableBuilder:
     def add(self, columns: Sequence[pa.Array]) -> None:
         """Take in a batch: a column per mode, then the values and the weights, if chosen.
 
-        Raises
-        ------
-        BadRow
-            When a label is missing, or a number cannot be used.
+        A ``BadRow`` is raised when a label is missing, or when a number cannot be used.
         """
         for encoder, column in zip(self._encoders, columns, strict=False):
             encoder.add(column)
@@ -49,26 +48,20 @@ class TableBuilder:
             bad = find_bad_value(numbers[0])
             if bad is not None:
                 raise bad.within(self.n_rows, f"{self._choice.value!r}")
-            self._values.add(numbers[0])
         if len(numbers) > 1:
             bad = find_bad_weight(numbers[1])
             if bad is not None:
                 raise bad.within(self.n_rows, f"the weight in column {self._choice.weight!r}")
-            self._weights.add(numbers[1])
+        for column, chunks in zip(numbers, (self._values, self._weights), strict=False):
+            chunks.append(column.copy())  # it may be a view into a larger buffer
         self.n_rows += len(columns[0])
 
     def finish(self, path: Any, columns: Sequence[str]) -> Table:
-        """Return the table of all batches and empty the builder.
-
-        Parameters
-        ----------
-        columns
-            Names of all columns of the file.
-        """
+        """Return the table of all batches; ``columns`` names all columns of the file."""
         if self.n_rows == 0:
             raise EmptyDataError(f"{path}: has columns but no rows")
         choice = self._choice
-        values = np.full(self.n_rows, np.nan) if choice.value is None else self._values.finish()
+        values = np.full(self.n_rows, np.nan) if choice.value is None else join_chunks(self._values)
         if choice.value is not None and np.isnan(values).all():
             raise EmptyDataError(f"{path}: column {choice.value!r} has no value at all")
         try:
@@ -83,6 +76,6 @@ class TableBuilder:
             ),
             codes=tuple(column.codes for column in encoded),
             values=values,
-            weights=None if choice.weight is None else self._weights.finish(),
+            weights=None if choice.weight is None else join_chunks(self._weights),
             source=Source(path=path, columns=tuple(columns), weight=choice.weight),
         )

@@ -31,18 +31,8 @@ HEADER_BYTES = 128
 """Bytes of the header of version 5; its last two tell the order of bytes."""
 MATRIX, PACKED = 14, 15
 """Types of elements: an array, and an array that is packed."""
-STORED_TYPES = {
-    1: "i1",
-    2: "u1",
-    3: "i2",
-    4: "u2",
-    5: "i4",
-    6: "u4",
-    7: "f4",
-    9: "f8",
-    12: "i8",
-    13: "u8",
-}
+INTEGER_TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 12: "i8", 13: "u8"}
+STORED_TYPES = INTEGER_TYPES | {7: "f4", 9: "f8"}
 """Types of numbers in version 5."""
 NUMBER_CLASSES = range(6, 16)
 """Classes of arrays of numbers: double, single and integers."""
@@ -95,22 +85,12 @@ def _read_elements(path: Any, names: Collection[str]) -> list[Element]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Element:
-    """A variable of a file.
-
-    Attributes
-    ----------
-    name, shape
-        As the file has them.
-    numeric
-        Whether it is an array of real numbers; other arrays are never read.
-    array
-        The numbers, if they were asked for.
-    """
+    """A variable of a file."""
 
     name: str
     shape: Shape
-    numeric: bool
-    array: AnyArray | None
+    numeric: bool  # whether it is an array of real numbers; other arrays are never read
+    array: AnyArray | None  # the numbers, if they were asked for
 
 
 class _Stream(Protocol):
@@ -120,11 +100,8 @@ class _Stream(Protocol):
 def read_elements(path: Any, names: Collection[str] = ()) -> list[Element]:
     """Return all variables of a file, with the numbers of those that are named.
 
-    Raises
-    ------
-    ValueError
-        When the file is damaged or no MATLAB file, or when an array claims more than the file
-        can hold.
+    A ``ValueError`` says that the file is damaged or no MATLAB file, or that an array claims more
+    than the file can hold.
     """
     with open(path, "rb") as file:
         start = file.read(HEADER_BYTES)
@@ -163,9 +140,7 @@ def _matrix(stream: _Stream, kind: int, order: str, limit: int, names: Collectio
     flags = _part(stream, order, most=8)
     (flag,) = struct.unpack(f"{order}I", _check_length(flags[1][:4], 4))
     numeric = flag & 0xFF in NUMBER_CLASSES and not flag & COMPLEX_FLAG
-    if (
-        flag & 0xFF not in NUMBER_CLASSES and flag & 0xFF > NUMBER_CLASSES[-1]
-    ):  # functions have no more parts
+    if flag & 0xFF > NUMBER_CLASSES[-1]:  # functions have no more parts
         return Element(name="", shape=(), numeric=False, array=None)
     lengths = _part(stream, order, most=4 * MAX_MODES)[1]
     shape = struct.unpack(f"{order}{len(lengths) // 4}i", lengths[: len(lengths) // 4 * 4])
