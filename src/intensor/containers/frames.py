@@ -96,10 +96,8 @@ class FrameContainer(TableContainer):
         """Return a table with other values in some rows, in a type that can hold them."""
         series = table.get_column(self._choice.value)
         small = series.dtype == nw.Float32
-        kept = np.dtype(np.float32) if small else np.dtype(np.float64)
-        if small and fitting_dtype(kept, numbers) != kept:
-            small, kept = False, np.dtype(np.float64)
-        if not (small or series.dtype == nw.Float64):
+        kept = fitting_dtype(np.dtype(np.float32 if small else np.float64), numbers)
+        if series.dtype != (nw.Float32 if kept == np.float32 else nw.Float64):
             series = self._as_float64(table, series)
         changed = series.scatter(rows, numbers.astype(kept))
         return table.with_columns(changed.alias(self._choice.value))
@@ -148,14 +146,9 @@ class FrameContainer(TableContainer):
 def predict_frame(fit: Fit, frame: Any, *, unseen: str = "warn") -> Any:
     """Return a table of cells with a column of predictions, of the same kind.
 
-    Parameters
-    ----------
-    frame
-        A table of pandas, polars or pyarrow with a column for each mode of the fit, by its name;
-        others are kept. A column that is named like the values of the fit is replaced.
-    unseen
-        What to do about labels without an observation in the fit, as in ``Fit.predict``: "warn",
-        "mean" or "error".
+    The table of pandas, polars or pyarrow has a column for each mode of the fit, by its name;
+    others are kept, and one that is named like the values of the fit is replaced. Labels without an
+    observation in the fit are treated as in ``Fit.predict``: "warn", "mean" or "error".
 
     Examples
     --------

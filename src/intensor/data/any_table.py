@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray
-from intensor.data.labels import Encoded, as_labels
+from intensor.data.labels import Encoded, as_labels, object_array
 from intensor.data.table import Table
 from intensor.errors import LabelError, ValuesError
 
@@ -186,6 +186,5 @@ def _as_column(name: Any, column: Any) -> AnyArray:
         and isinstance(column, (list, tuple))
         and not all(isinstance(entry, wanted) for entry in column)
     ):
-        array = np.empty(len(column), dtype=object)
-        array[:] = column
+        return object_array(column)
     return array

@@ -256,24 +256,22 @@ def warn_above_radius(values: FloatArray, radius: float) -> None:
     """Warn if some values lie above the radius, which no prediction can exceed."""
     above = int((values > radius).sum())
     if above:
-        warnings.warn(
-            f"{above} of {values.size} values lie above the radius {radius:g} (largest "
-            f"{float(values.max()):g}); no prediction can exceed the radius, so they cannot be "
-            "fitted; a larger radius would allow it",
-            RadiusWarning,
-            stacklevel=4,
-        )
+        _warn(f"{above} of {values.size} values lie above", float(values.max()), radius)
 
 
 def warn_largest_above_radius(largest: float, radius: float) -> None:
     """Warn as ``warn_above_radius`` does, for data of which only the largest value is known."""
     if largest > radius:
-        warnings.warn(
-            f"there are values above the radius {radius:g} (largest {largest:g}); no prediction "
-            "can exceed the radius, so they cannot be fitted; a larger radius would allow it",
-            RadiusWarning,
-            stacklevel=4,
-        )
+        _warn("there are values above", largest, radius)
+
+
+def _warn(start: str, largest: float, radius: float) -> None:
+    warnings.warn(
+        f"{start} the radius {radius:g} (largest {largest:g}); no prediction can exceed the "
+        "radius, so they cannot be fitted; a larger radius would allow it",
+        RadiusWarning,
+        stacklevel=5,
+    )
 
 
 def _column_extremes(array: Any, workers: Workers) -> tuple[Any, Any]:

@@ -26,28 +26,14 @@ def read_table(
     one_based: bool | None = None,
     like: Labels | None = None,
 ) -> Table:
-    """Read observations and cells to be filled.
+    """Read observations, and cells to be filled: rows without a value.
 
-    Parameters
-    ----------
-    path
-        ``.csv``, ``.tsv``, ``.txt`` (any of them also ``.gz``), ``.parquet``, ``.tns``
-        (``.tns.gz``), ``.npz`` or ``.mat``.
-    value
-        Column of the values, "value" by default; a row without one is a cell to be filled.
-    modes
-        Columns of the labels; by default all but the values and the weights. For tensors,
-        which have no columns, names for the modes.
-    weight
-        Column of the weights, if there is one.
-    kind
-        "csv", "tsv", "parquet", "tns", "npz" or "mat", when the suffix does not say it.
-    one_based
-        Whether indices of a ``.tns`` or ``.mat`` file begin at 1; by default they do unless
-        there is a 0 among them. Those of ``.npz`` begin at 0 by default.
-    like
-        Labels that the file is to be compared with: its columns are read as labels of the same
-        kinds (``12`` as the string "12" where the labels are strings).
+    The suffix of the path, or ``kind``, is one of csv, tsv, parquet, tns, npz and mat. Texts may be
+    gzipped. ``value``, ``modes`` and ``weight`` name columns; by default the values are in "value"
+    and all others are modes. Tensors have no columns, so that ``modes`` names their modes. Indices
+    of ``.tns`` and ``.mat`` files begin at 1 by default unless there is a 0 among them, those of
+    ``.npz`` files at 0. If ``like`` gives labels that the file is to be compared with, its columns
+    are read as labels of the same kinds (``12`` as the string "12" where those are strings).
     """
     request = Request(value=value, modes=modes, weight=weight, one_based=one_based, like=like)
     return _read(path, kind, request)

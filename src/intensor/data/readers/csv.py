@@ -21,8 +21,7 @@ from pyarrow import csv as arrow_csv
 
 from intensor.data.checks import BadRow
 from intensor.data.columns import Choice
-from intensor.data.encoding import label_type
-from intensor.data.readers.builder import TableBuilder
+from intensor.data.encoding import TableBuilder, label_type
 from intensor.data.readers.files import (
     Request,
     at_line,

@@ -60,27 +60,16 @@ def read(path: Any, request: Request) -> Table:
             f"{path}: is a MATLAB file of version 7.3 (HDF5), which cannot be read; save it with "
             "save(..., '-v7')"
         )
-    elements = _read_elements(path, ())
+    elements = read_elements(path)
     for element in elements:  # passing over one of these would be a guess
         named = element.name in ("coords", "values", "shape", request.value, request.weight)
         if named and not element.numeric:
             raise FileFormatError(f"{path}: {element.name!r} is no array of numbers; expected one")
     names = [element.name for element in elements if element.numeric]
     chosen = wanted_arrays(path, names, request)
-    found = {element.name: element.array for element in _read_elements(path, chosen)}
+    found = {element.name: element.array for element in read_elements(path, chosen)}
     arrays = {name: array for name in chosen if (array := found[name]) is not None}
     return read_arrays(path, arrays, request, one_based=request.one_based)
-
-
-def _read_elements(path: Any, names: Collection[str]) -> list[Element]:
-    try:
-        return read_elements(path, names)
-    except (ValueError, OSError, OverflowError, MemoryError, zlib.error) as problem:
-        text = shorten(problem) or type(problem).__name__
-        raise FileFormatError(
-            f"{path}: cannot be read as a MATLAB file (.mat), it is truncated, damaged or "
-            f"something else ({text})"
-        ) from problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -100,19 +89,26 @@ class _Stream(Protocol):
 def read_elements(path: Any, names: Collection[str] = ()) -> list[Element]:
     """Return all variables of a file, with the numbers of those that are named.
 
-    A ``ValueError`` says that the file is damaged or no MATLAB file, or that an array claims more
-    than the file can hold.
+    Functions below raise a ``ValueError`` where the file is damaged or no MATLAB file, or where an
+    array claims more than the file can hold.
     """
-    with open(path, "rb") as file:
-        start = file.read(HEADER_BYTES)
-        size, limit = os.path.getsize(path), largest_decompressed_size(path)
-        if 0 in start[:4]:
-            file.seek(0)
-            return list(_version_4(file, size, names))
-        order = {b"IM": "<", b"MI": ">"}.get(start[126:])
-        if order is None:
-            raise ValueError("it has no mark of a MATLAB file")
-        return list(_version_5(file, order, size, limit, names))
+    try:
+        with open(path, "rb") as file:
+            start = file.read(HEADER_BYTES)
+            size, limit = os.path.getsize(path), largest_decompressed_size(path)
+            if 0 in start[:4]:
+                file.seek(0)
+                return list(_version_4(file, size, names))
+            order = {b"IM": "<", b"MI": ">"}.get(start[126:])
+            if order is None:
+                raise ValueError("it has no mark of a MATLAB file")
+            return list(_version_5(file, order, size, limit, names))
+    except (ValueError, OSError, OverflowError, MemoryError, zlib.error) as problem:
+        text = shorten(problem) or type(problem).__name__
+        raise FileFormatError(
+            f"{path}: cannot be read as a MATLAB file (.mat), it is truncated, damaged or "
+            f"something else ({text})"
+        ) from problem
 
 
 def _version_5(
@@ -160,7 +156,7 @@ def _numbers(stream: _Stream, order: str, name: str, shape: Shape) -> AnyArray:
     numbers = np.frombuffer(data, dtype=order + STORED_TYPES[kind]) if data else np.empty(0)
     if numbers.size != n:
         raise ValueError(f"{name!r} has {numbers.size} numbers and the shape {shape}")
-    return _native(numbers.reshape(shape, order="F"))
+    return _native(numbers, shape)
 
 
 def _part(stream: _Stream, order: str, *, most: int) -> tuple[int, bytes]:
@@ -203,7 +199,7 @@ def _version_4(file: BinaryIO, size: int, names: Collection[str]) -> Iterator[El
         array = None
         if numeric and name in names:
             flat = np.frombuffer(_exactly(file, length), dtype=dtype)
-            array = _native(flat.reshape((rows, columns), order="F"))
+            array = _native(flat, (rows, columns))
         yield Element(name=name, shape=(rows, columns), numeric=numeric, array=array)
         file.seek(end)
 
@@ -243,5 +239,6 @@ def _check_length(data: bytes, size: int) -> bytes:
     return data
 
 
-def _native(array: AnyArray) -> AnyArray:
-    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+def _native(numbers: AnyArray, shape: Shape) -> AnyArray:
+    """Return an array in the order of bytes of this machine, from its columns."""
+    return numbers.astype(numbers.dtype.newbyteorder("="), copy=False).reshape(shape, order="F")

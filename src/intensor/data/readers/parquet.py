@@ -9,8 +9,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from intensor.data.checks import BadRow
-from intensor.data.encoding import label_type
-from intensor.data.readers.builder import TableBuilder
+from intensor.data.encoding import TableBuilder, label_type
 from intensor.data.readers.files import Request, check_unique, choose, row_error, shorten
 from intensor.data.table import Table
 from intensor.errors import FileFormatError

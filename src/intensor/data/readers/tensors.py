@@ -164,11 +164,10 @@ def _from_dense(path: Any, name: str, array: AnyArray, request: Request) -> Tabl
         raise EmptyDataError(f"{path}: {name!r} has shape {array.shape}, and so no cells")
     _check_size(path, name, array)
     values = _as_floats(array).reshape(-1)
-    columns = []
-    for axis, length in enumerate(array.shape):
-        along = np.arange(length, dtype=smallest_unsigned(length))
-        others = tuple(other for other in range(array.ndim) if other != axis)
-        columns.append(np.broadcast_to(np.expand_dims(along, others), array.shape).reshape(-1))
+    columns = [
+        np.broadcast_to(along.astype(smallest_unsigned(along.size)), array.shape).reshape(-1)
+        for along in np.ix_(*map(np.arange, array.shape))
+    ]
     bad = find_bad_value(values)
     if bad is not None:
         cell = tuple(int(index) for index in np.unravel_index(bad.row, array.shape))
