@@ -49,7 +49,7 @@ def make(request):
     params=[pytest.param(kind, marks=[pytest.mark.slow] * (kind != "pandas")) for kind in KINDS]
 )
 def make_few(request):
-    """Of reports and pictures, which all read tables by the function that ``verify`` uses."""
+    """Makes tables for reports and pictures, which read them with the function of ``verify``."""
     return KINDS[request.param]
 
 
@@ -127,12 +127,11 @@ def test_reports_read_weights(weighted_fit, make_few):
 
 
 def test_reports_and_pictures_read_a_table(fit, ratings, positions, make_few):
-    make = make_few
     expected = report.render(fit, positions, ratings["rating"].to_numpy())
-    assert report.render(fit, make(ratings)) == expected
-    assert report.render(fit, make(ratings[["item", "user"]]), ratings["rating"]) == expected
+    assert report.render(fit, make_few(ratings)) == expected
+    assert report.render(fit, make_few(ratings[["item", "user"]]), ratings["rating"]) == expected
     for draw in (plots.residuals, plots.slices):
-        assert draw(fit, make(ratings)) is not None
+        assert draw(fit, make_few(ratings)) is not None
 
 
 def test_predict_frame_is_the_same(fit, ratings):

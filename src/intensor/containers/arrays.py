@@ -30,11 +30,11 @@ class DenseContainer:
             raise EmptyDataError(f"data has shape {data.shape}: there is no cell; expected some")
         self._data = data
         check_real(data)
-        self._gone = _missing_flags(data)
+        raw = np.asarray(np.ma.getdata(data))
+        self._gone = np.ma.getmaskarray(data) | np.isnan(raw)
         self._missing = np.flatnonzero(self._gone)
         self.n_missing = self._missing.size
         there = np.nonzero(~self._gone)
-        raw = np.asarray(np.ma.getdata(data))
 
         def subject(row: int) -> str:
             return f"the value at {tuple(int(axis[row]) for axis in there)}"
@@ -225,14 +225,6 @@ def check_real(data: AnyArray) -> None:
             f"data has dtype {data.dtype}; expected real numbers, with NaN or a mask for what is "
             "missing"
         )
-
-
-def _missing_flags(data: AnyArray) -> AnyArray:
-    """Return which entries are NaN or masked."""
-    gone: AnyArray = np.array(np.ma.getmaskarray(data), copy=True)
-    if data.dtype.kind == "f":
-        gone |= np.isnan(np.asarray(np.ma.getdata(data)))
-    return gone
 
 
 def fitting_dtype(dtype: np.dtype[Any], predicted: FloatArray) -> np.dtype[Any]:

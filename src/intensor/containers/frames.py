@@ -12,7 +12,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from intensor._arrays import AnyArray, FloatArray, IndexArray
+from intensor._arrays import FloatArray, IndexArray
 from intensor.containers.arrays import fitting_dtype
 from intensor.containers.base import TableContainer, check_exact, check_observed
 from intensor.data.checks import find_bad_weight, raise_bad
@@ -98,14 +98,12 @@ class FrameContainer(TableContainer):
         small = series.dtype == nw.Float32
         kept = fitting_dtype(np.dtype(np.float32 if small else np.float64), numbers)
         if series.dtype != (nw.Float32 if kept == np.float32 else nw.Float64):
-            series = self._as_float64(table, series)
+            if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+                series = series.cast(nw.Float64())
+            else:
+                series = _new_series(table, series.name, read_numbers(series, role="value"))
         changed = series.scatter(rows, numbers.astype(kept))
         return table.with_columns(changed.alias(self._choice.value))
-
-    def _as_float64(self, table: Frame, series: nw.Series[Any]) -> nw.Series[Any]:
-        if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-            return series.cast(nw.Float64())
-        return _new_series(table, self._choice.value, read_numbers(series, role="value"))
 
     def _all_rows(self, filled: Table) -> Any:
         """Return the table of all cells: modes and value, in the order of the columns.
@@ -113,11 +111,9 @@ class FrameContainer(TableContainer):
         Rows of the given table are repeated, so that every type stays as it is.
         """
         modes, value, _ = self._choice
-        rows = [
-            _a_row_of_each(codes, length)[wanted]
-            for codes, length, wanted in zip(
-                self.table.codes, filled.shape, filled.codes, strict=True
-            )
+        rows = [  # np.unique finds the first row of each label
+            np.unique(codes, return_index=True)[1][wanted]
+            for codes, wanted in zip(self.table.codes, filled.codes, strict=True)
         ]
         kept = [name for name in self._frame.columns if name in {value, *modes}]
         table = nw.maybe_reset_index(self._frame.select(nw.col(*kept))[rows[0], :])
@@ -168,13 +164,6 @@ def predict_frame(fit: Fit, frame: Any, *, unseen: str = "warn") -> Any:
         )
     series = _new_series(table, fit.labels.value, fit.predict(frame, unseen=unseen))
     return table.with_columns(series).to_native()
-
-
-def _a_row_of_each(codes: AnyArray, length: int) -> IndexArray:
-    """Return the first row of each label."""
-    first = np.empty(length, dtype=np.int64)
-    first[codes[::-1]] = np.arange(codes.size)[::-1]
-    return first
 
 
 def _new_series(table: Frame, name: Any, numbers: FloatArray) -> nw.Series[Any]:

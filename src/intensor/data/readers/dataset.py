@@ -15,7 +15,7 @@ from pyarrow import parquet
 from intensor._arrays import FloatArray, IndexArray, Shape
 from intensor.data.checks import MAX_INDICES, find_bad_value
 from intensor.data.readers.files import check_file, check_unique
-from intensor.data.readers.parquet import DAMAGE, INDEX_PREFIX, check_count, damaged
+from intensor.data.readers.parquet import DAMAGE, check_count, damaged, read_fields
 from intensor.errors import (
     CoordinateError,
     EmptyDataError,
@@ -133,15 +133,9 @@ def open_dataset(path: str | Path, value: str) -> Dataset:
 def _columns(file: Path, value: str) -> tuple[dict[str, pa.DataType], int]:
     """Return the columns of a file with their types, which must be numbers, and its rows."""
     check_file(file)
-    try:
-        metadata = parquet.read_metadata(file)
-        schema = metadata.schema.to_arrow_schema()
-    except DAMAGE as problem:
-        raise damaged(file, problem) from None
-    check_unique(file, schema.names)
-    columns = {
-        field.name: field.type for field in schema if not field.name.startswith(INDEX_PREFIX)
-    }
+    fields, n_rows = read_fields(file)
+    check_unique(file, [field.name for field in fields])
+    columns = {field.name: field.type for field in fields}
     if value not in columns:
         raise FileFormatError(
             f"{file}: has no column {value!r}; its columns are {', '.join(columns)}"
@@ -154,7 +148,7 @@ def _columns(file: Path, value: str) -> tuple[dict[str, pa.DataType], int]:
                 raise FileFormatError(f"{file}: column {name!r} is {kind}; expected numbers")
         else:
             _check_integers(file, name, kind)
-    return columns, int(metadata.num_rows)
+    return columns, n_rows
 
 
 def _check_integers(file: Path, name: str, kind: pa.DataType) -> None:

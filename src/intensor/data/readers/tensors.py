@@ -6,7 +6,7 @@ array that has NaN for missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -196,8 +196,12 @@ def _from_coords(
         )
     columns = [column - first for column in coords.T]
     name = "values" if request.value is None else request.value
-    values = _vector(path, name, arrays, len(coords), find_bad_value)
-    weights = _vector(path, request.weight, arrays, len(coords), find_bad_weight)
+    values = _vector(path, name, arrays, len(coords))
+    weights = None if request.weight is None else _vector(path, request.weight, arrays, len(coords))
+    if values is not None:
+        _check_row(path, find_bad_value(values), f"{name!r}")
+    if weights is not None:
+        _check_row(path, find_bad_weight(weights), f"the weight in {request.weight!r}")
     shape = _stated_shape(path, arrays, tuple(int(column.max()) + 1 for column in columns))
     return tensor_table(path, columns, shape, request, name=name, values=values, weights=weights)
 
@@ -212,30 +216,23 @@ def _stated_shape(path: Any, arrays: Mapping[str, AnyArray], least: Shape) -> Sh
     return stated
 
 
-def _vector(
-    path: Any,
-    name: str | None,
-    arrays: Mapping[str, AnyArray],
-    n: int,
-    find_bad: Callable[[FloatArray], BadRow | None],
-) -> FloatArray | None:
-    """Return one number per cell, if there are any; vectors of MATLAB are matrices."""
-    if name is None or name not in arrays:
+def _vector(path: Any, name: str, arrays: Mapping[str, AnyArray], n: int) -> FloatArray | None:
+    """Return one number per cell, if the file has them; vectors of MATLAB are matrices."""
+    if name not in arrays:
         return None
     array = arrays[name]
-    flat = array.reshape(-1)
-    if flat.size != n or max(array.shape, default=0) != n:
+    if array.size != n or max(array.shape, default=0) != n:
         raise FileFormatError(
             f"{path}: {name!r} has shape {array.shape}; expected ({n},), one per row of 'coords'"
         )
     if array.dtype.kind not in "biuf":
         raise FileFormatError(f"{path}: {name!r} has the type {array.dtype}; expected numbers")
-    numbers = _as_floats(flat)
-    bad = find_bad(numbers)
+    return _as_floats(array.reshape(-1))
+
+
+def _check_row(path: Any, bad: BadRow | None, subject: str) -> None:
     if bad is not None:
-        subject = f"the weight in {name!r}" if find_bad is find_bad_weight else f"{name!r}"
         raise row_error(bad, f"{path}, row {bad.row} of coords: {subject} {bad.text}")
-    return numbers
 
 
 def _check_size(path: Any, name: str, array: AnyArray) -> None:
