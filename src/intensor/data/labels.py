@@ -134,7 +134,7 @@ def sort_labels(labels: list[Any]) -> Encoded:
 
 
 def object_array(entries: Sequence[Any]) -> AnyArray:
-    """Return an array of objects with one entry for each of those given, even if they are lists."""
+    """Return entries as an array of objects, each of them as it is."""
     array = np.empty(len(entries), dtype=object)
     array[:] = entries
     return array
