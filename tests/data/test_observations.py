@@ -322,3 +322,24 @@ def test_neither_order_nor_threads_change_a_bit(weighted):
     for name in ("counts", "shares", "means"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
     assert (one.within, one.mean_square) == (other.within, other.mean_square)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_cell_against_plain_sums(weighted):
+    rng = np.random.default_rng(0)
+    cells, values = rng.integers(0, 60, (400, 1)), rng.random(400)
+    weights = rng.integers(1, 5, 400) / 3.0 if weighted else np.ones(400)
+    found = observe(cells, values, sample_weight=weights if weighted else None)
+    total = math.fsum(weights)
+    deviation = square = 0.0
+    for number, index in enumerate(found.coords[0].tolist()):
+        own = cells[:, 0] == index
+        mean = math.fsum(weights[own] * values[own]) / math.fsum(weights[own])
+        assert found.counts[number] == own.sum()
+        share = math.fsum(weights[own]) / total
+        assert found.cell_shares()[number] == pytest.approx(share, rel=2e-15)
+        assert found.means[number] == pytest.approx(mean, rel=1e-15)
+        deviation += math.fsum(weights[own] * (values[own] - mean) ** 2)
+        square += math.fsum(weights[own] * values[own] ** 2)
+    assert found.within == pytest.approx(deviation / total, rel=1e-13)
+    assert found.mean_square == pytest.approx(square / total, rel=1e-13)
