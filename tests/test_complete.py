@@ -16,7 +16,7 @@ import intensor
 import zoo
 from intensor import errors
 from intensor._complete import _predict, complete
-from intensor.containers.base import open_container
+from intensor.containers import open_container
 from intensor.fitting.options import check_options, fit_options
 
 DOCS = Path(__file__).parents[1] / "docs"

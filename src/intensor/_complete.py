@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from intensor._arrays import FloatArray, IndexArray
-from intensor.containers.base import Container, open_container
+from intensor.containers import Container, open_container
 from intensor.errors import DenseTooLargeError, NothingToFillWarning
 from intensor.fitting.fit import fit
 from intensor.fitting.options import fit_options

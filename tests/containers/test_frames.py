@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import intensor
 from intensor import complete, errors
-from intensor.containers.base import MAX_DENSE_CELLS, open_container
+from intensor.containers import open_container
+from intensor.containers.base import MAX_DENSE_CELLS
 from intensor.containers.frames import predict_frame
 
 QUICK = {"radius": 4.0, "exact": "off", "unseen": "mean"}

@@ -144,7 +144,7 @@ POLARS = {
 
 
 def pandas_columns(rng):
-    """Yield names and pandas columns: their own kinds, Arrow's, and objects."""
+    """Yield names and pandas columns: their own kinds, objects, and what it makes of Arrow's."""
     for name, make in PANDAS.items():
         yield name, pd.Series(make(rng))
     for name, entries in OBJECTS.items():
@@ -152,12 +152,17 @@ def pandas_columns(rng):
         column[:] = entries
         yield f"objects {name}", pd.Series(column, dtype=object)
     for name, make in COLUMNS.items():
-        array = make(rng)
-        yield f"arrow {name}", pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([array])))
         try:
-            yield name, array.to_pandas()
+            yield name, make(rng).to_pandas()
         except (pa.ArrowException, ValueError):
             continue
+
+
+def arrow_columns_of_pandas(rng):
+    """Yield names and pandas columns that hold Arrow's."""
+    for name, make in COLUMNS.items():
+        chunks = pa.chunked_array([make(rng)])
+        yield name, pd.Series(pd.arrays.ArrowExtensionArray(chunks))
 
 
 def polars_columns(rng):

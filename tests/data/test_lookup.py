@@ -45,6 +45,14 @@ def make(request):
     return request.param
 
 
+@pytest.fixture(
+    params=[pytest.param(kind, marks=[pytest.mark.slow] * (kind != "pandas")) for kind in KINDS]
+)
+def make_few(request):
+    """Makes tables for reports and pictures, which read them with the function of ``verify``."""
+    return KINDS[request.param]
+
+
 @pytest.fixture(scope="module")
 def ratings():
     """Every observed cell twice, with a weight and a value that may be missing."""
@@ -95,24 +103,35 @@ def test_verify_reads_a_table(fit, ratings, positions, make):
     assert not fit.verify(make(wrong), "other").ok
 
 
-def test_verify_reads_weights_and_leaves_out_what_is_missing(ratings, make):
+@pytest.fixture(scope="module")
+def weighted_fit(ratings):
+    """The data with a third of the weights 0, the same with missing values, and a fit to it."""
     weighted = ratings.assign(n=np.tile([1.0, 2.5, 0.0], 50))
     holes = pd.concat([weighted, weighted.head(5).assign(rating=np.nan)], ignore_index=True)
     found = intensor.complete(
         holes, value="rating", modes=["user", "item"], weight="n", radius=6.0, exact="off"
     )[1]
+    return weighted, holes, found
+
+
+def test_verify_reads_weights_and_leaves_out_what_is_missing(weighted_fit, make):
+    weighted, holes, found = weighted_fit
     assert found.verify(make(holes), sample_weight="n").ok
     assert found.verify(make(weighted), "rating", sample_weight=weighted["n"].to_numpy()).ok
     assert not found.verify(make(holes)).ok  # without weights it is another objective
-    assert "Certificate" in report.render(found, make(holes), sample_weight="n")
 
 
-def test_reports_and_pictures_read_a_table(fit, ratings, positions, make):
+def test_reports_read_weights(weighted_fit, make_few):
+    _, holes, found = weighted_fit
+    assert "Certificate" in report.render(found, make_few(holes), sample_weight="n")
+
+
+def test_reports_and_pictures_read_a_table(fit, ratings, positions, make_few):
     expected = report.render(fit, positions, ratings["rating"].to_numpy())
-    assert report.render(fit, make(ratings)) == expected
-    assert report.render(fit, make(ratings[["item", "user"]]), ratings["rating"]) == expected
+    assert report.render(fit, make_few(ratings)) == expected
+    assert report.render(fit, make_few(ratings[["item", "user"]]), ratings["rating"]) == expected
     for draw in (plots.residuals, plots.slices):
-        assert draw(fit, make(ratings)) is not None
+        assert draw(fit, make_few(ratings)) is not None
 
 
 def test_predict_frame_is_the_same(fit, ratings):

@@ -5,11 +5,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from forall import forall
 from intensor import errors
-from intensor.data.observations import Observations, cell_numbers, observe
+from intensor.data.observations import Observations, cell_numbers, observe, standard_order
+from intensor.runtime.threads import Workers
 
 
 def by_dict(coords, values):
@@ -72,29 +73,13 @@ def raw_observations(draw):
     return tuple(shape), [row[0] for row in rows], [row[1] for row in rows]
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
-@given(raw_observations())
+@forall(few=20, many=150, raw=raw_observations())
 def test_any_observations_match_the_dictionary(raw):
     shape, coords, values = raw
     assert_matches(observe(coords, values, shape=shape), coords, values)
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
-@given(raw_observations(), st.randoms(use_true_random=False))
-def test_the_order_of_observations_does_not_matter(raw, random):
-    shape, coords, values = raw
-    order = list(range(len(values)))
-    random.shuffle(order)
-    first = observe(coords, values, shape=shape)
-    second = observe([coords[i] for i in order], [values[i] for i in order], shape=shape)
-    assert cells_of(first) == cells_of(second)
-    assert first.counts.tolist() == second.counts.tolist()
-    np.testing.assert_allclose(first.means, second.means, rtol=1e-13)
-    np.testing.assert_allclose(first.within, second.within, rtol=1e-9, atol=1e-9)
-
-
-@settings(derandomize=True, deadline=None, max_examples=100)
-@given(raw_observations())
+@forall(few=20, many=100, raw=raw_observations())
 def test_the_objective_splits_into_cells_and_a_constant(raw):
     # The reason for collapsing: sum (y - z)^2 / n = sum counts (mean - z)^2 / n + within.
     shape, coords, values = raw
@@ -106,8 +91,7 @@ def test_the_objective_splits_into_cells_and_a_constant(raw):
     assert collapsed == pytest.approx(direct, rel=1e-12, abs=1e-12)
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
-@given(raw_observations())
+@forall(few=20, many=100, raw=raw_observations())
 def test_observing_the_means_again_changes_nothing(raw):
     shape, coords, values = raw
     first = observe(coords, values, shape=shape)
@@ -212,12 +196,19 @@ def test_negative_values_only_on_demand():
 
 
 @pytest.mark.parametrize("layout", ["C", "F"])
-def test_what_was_passed_in_is_left_alone(layout):
+@pytest.mark.parametrize(
+    "writeable",
+    # Numba compiles the kernels once more for arrays that it must not write to.
+    [True, pytest.param(False, marks=pytest.mark.slow)],
+)
+def test_what_was_passed_in_is_left_alone(layout, writeable):
     coords = np.array([[3, 1], [0, 2], [3, 1]], order=layout)
     values = np.array([1.0, 2.0, 5.0])
-    coords.flags.writeable = values.flags.writeable = False
+    coords.flags.writeable = values.flags.writeable = writeable
     found = observe(coords, values)
     assert found.means.tolist() == [2.0, 3.0]
+    assert coords.tolist() == [[3, 1], [0, 2], [3, 1]]
+    assert values.tolist() == [1.0, 2.0, 5.0]
     assert not any(np.shares_memory(coords, column) for column in found.coords)
     assert not np.shares_memory(values, found.means)
 
@@ -236,26 +227,6 @@ def drawn(n=60, shape=(4, 3, 2)):
     rng = np.random.default_rng(n)
     coords = np.stack([rng.integers(0, length, n) for length in shape], axis=1)
     return coords, rng.uniform(0.0, 10.0, n)
-
-
-def same(first, second, rel=1e-12):
-    assert cells_of(first) == cells_of(second)
-    np.testing.assert_allclose(first.cell_shares(), second.cell_shares(), rtol=rel)
-    np.testing.assert_allclose(first.means, second.means, rtol=rel)
-    assert first.within == pytest.approx(second.within, rel=1e-9)
-    assert first.mean_square == pytest.approx(second.mean_square, rel=rel)
-
-
-def test_integer_weights_are_repeats():
-    coords, values = drawn()
-    weights = np.random.default_rng(0).integers(0, 5, 60)
-    found = observe(coords, values, sample_weight=weights, shape=(4, 3, 2))
-    rows = np.repeat(np.arange(60), weights)
-    again = observe(coords[rows], values[rows], shape=(4, 3, 2))
-    same(found, again)
-    assert found.counts.tolist() == again.counts.tolist()
-    assert found.n == again.n == weights.sum()
-    assert found.shares is None
 
 
 def test_other_weights_against_a_dictionary():
@@ -279,16 +250,6 @@ def test_other_weights_against_a_dictionary():
     assert found.within == pytest.approx(within / total, rel=1e-10)
     assert found.mean_square == pytest.approx(np.average(values**2, weights=weights))
     assert found.cell_shares().sum() == pytest.approx(1.0, rel=1e-14)
-
-
-@pytest.mark.parametrize("factor", [1e-40, 0.37, 3.0, 1e40])
-def test_only_the_proportions_of_weights_count(factor):
-    coords, values = drawn()
-    weights = np.random.default_rng(0).integers(1, 5, 60).astype(float)
-    same(
-        observe(coords, values, sample_weight=weights),
-        observe(coords, values, sample_weight=factor * weights),
-    )
 
 
 @pytest.mark.parametrize("weight", [1, 5, 0.1, 1e-70, 1e69, True])
@@ -334,3 +295,51 @@ def test_cell_numbers_are_those_of_the_sorted_cells():
     assert numbers.max() + 1 == found.n_cells
     long = np.array([[2**30, 2**30, 5], [0, 0, 0], [2**30, 2**30, 5]])
     assert cell_numbers(long, (2**30 + 1, 2**30 + 1, 2**10)).tolist() == [1, 0, 1]
+
+
+# --- the order of observations and threads
+
+
+def test_observations_are_in_order_of_value_then_weight():
+    values = np.array([2.0, 1.0, 2.0, 1.0, 2.0, 0.5])
+    weights = np.array([3.0, 1.0, 1.0, 1.0, 2.0, 9.0])
+    cells = np.array([[0], [0], [0], [0], [0], [1]])
+    assert standard_order(cells, (2,), values, weights).tolist() == [1, 3, 2, 4, 0, 5]
+    assert standard_order(np.zeros_like(cells), (1,), values).tolist() == [5, 1, 3, 0, 2, 4]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_neither_order_nor_threads_change_a_bit(weighted):
+    rng = np.random.default_rng(0)
+    n = 140_000  # enough for several blocks of cells
+    cells, values = rng.integers(0, 70_000, (n, 1)), rng.random(n)
+    weights = rng.integers(1, 5, n) / 3.0 if weighted else None
+    values *= 10.0 ** rng.integers(-8, 9, n)
+    mixed = rng.permutation(n)
+    one = observe(cells, values, sample_weight=weights)
+    also = None if weights is None else weights[mixed]
+    other = observe(cells[mixed], values[mixed], sample_weight=also, workers=Workers(3))
+    for name in ("counts", "shares", "means"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    assert (one.within, one.mean_square) == (other.within, other.mean_square)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_cell_against_plain_sums(weighted):
+    rng = np.random.default_rng(0)
+    cells, values = rng.integers(0, 60, (400, 1)), rng.random(400)
+    weights = rng.integers(1, 5, 400) / 3.0 if weighted else np.ones(400)
+    found = observe(cells, values, sample_weight=weights if weighted else None)
+    total = math.fsum(weights)
+    deviation = square = 0.0
+    for number, index in enumerate(found.coords[0].tolist()):
+        own = cells[:, 0] == index
+        mean = math.fsum(weights[own] * values[own]) / math.fsum(weights[own])
+        assert found.counts[number] == own.sum()
+        share = math.fsum(weights[own]) / total
+        assert found.cell_shares()[number] == pytest.approx(share, rel=2e-15)
+        assert found.means[number] == pytest.approx(mean, rel=1e-15)
+        deviation += math.fsum(weights[own] * (values[own] - mean) ** 2)
+        square += math.fsum(weights[own] * values[own] ** 2)
+    assert found.within == pytest.approx(deviation / total, rel=1e-13)
+    assert found.mean_square == pytest.approx(square / total, rel=1e-13)

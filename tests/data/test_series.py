@@ -9,9 +9,14 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from data.odd_columns import arrow_columns, pandas_columns, polars_columns
+from data.odd_columns import (
+    arrow_columns,
+    arrow_columns_of_pandas,
+    pandas_columns,
+    polars_columns,
+)
 from intensor import complete, load
-from intensor.containers.base import open_container
+from intensor.containers import open_container
 from intensor.data.lookup import look_up_cells
 from intensor.data.readers import read_cells, read_table
 from intensor.data.readers.dataset import open_dataset
@@ -21,6 +26,7 @@ KINDS = {
     "pandas": (pandas_columns, pd.DataFrame),
     "polars": (polars_columns, pl.DataFrame),
     "pyarrow": (arrow_columns, pa.table),
+    "pandas of arrow": (arrow_columns_of_pandas, pd.DataFrame),
 }
 ROLES = ("mode", "value", "weight", "extra")
 OTHER = [0, 1, 2, 0, 1, 2]
@@ -84,8 +90,16 @@ def check_columns(kind, role, check):
     assert refused or role == "extra"
 
 
-@pytest.mark.parametrize("role", ROLES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "role"),
+    [
+        # Other columns are hardly touched, and pandas hands Arrow's columns on.
+        pytest.param(kind, role, marks=[pytest.mark.slow] * slow)
+        for kind in KINDS
+        for role in ROLES
+        for slow in [kind == "pandas of arrow" or (role == "extra" and kind != "pyarrow")]
+    ],
+)
 def test_tables_in_memory(kind, role):
     check_columns(kind, role, check_table)
 
@@ -140,7 +154,7 @@ def as_pandas(table):
         return table.to_pandas()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (1, 2))])
 def test_random_tables(seed, tmp_path):
     rng = np.random.default_rng(seed)
     path = tmp_path / "table.parquet"

@@ -1,21 +1,19 @@
-"""The protocol of containers, and the container that some data needs.
-
-No package is imported to find that out: if a package is not loaded, there are no objects of it.
-"""
+"""What all containers share: the protocol, the container of a table, and checks."""
 
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
+from intensor.data.checks import find_bad_value, raise_bad
+from intensor.data.observations import observe
 from intensor.data.table import Table
-from intensor.data.values import find_bad_value, raise_bad
-from intensor.errors import DenseTooLargeError, EmptyDataError, SettingError, ValuesError
+from intensor.errors import DenseTooLargeError, EmptyDataError, ValuesError
 
 MAX_DENSE_CELLS = 10**7
 """Largest number of cells that ``cells="all"`` writes out."""
@@ -26,13 +24,8 @@ MIN_ROUNDED_INTEGER = 2.0**53
 class Container(Protocol):
     """Data that was read once and can be filled."""
 
-    @property
-    def table(self) -> Table:
-        """The observations, and perhaps rows without a value."""
-
-    @property
-    def n_missing(self) -> int:
-        """Number of cells to predict."""
+    table: Table  # the observations, and perhaps rows without a value
+    n_missing: int  # number of cells to predict
 
     def missing(self, part: slice) -> IndexArray:
         """Return some of the cells to predict, (m, p)."""
@@ -41,130 +34,53 @@ class Container(Protocol):
         """Return a new container of the same type, with predictions where values were missing."""
 
 
-class InnerContainer:
-    """A container that leaves its cells to another one, and only converts the result.
+class TableContainer:
+    """A table, of which the rows without a value are filled, or every combination of labels.
 
-    Attributes
-    ----------
-    inner
-        The other container.
+    Tables that were read from files are filled here. Data frames and sparse arrays are, too, and
+    then turned back.
     """
 
-    def __init__(self, inner: Container) -> None:
-        self.inner = inner
-
-    @property
-    def table(self) -> Table:
-        """The observations, and perhaps rows without a value."""
-        return self.inner.table
-
-    @property
-    def n_missing(self) -> int:
-        """Number of cells to predict."""
-        return self.inner.n_missing
+    def __init__(self, table: Table, *, every: bool) -> None:
+        self.table = table
+        self._every = every
+        self._codes, self._values = _every_cell(table) if every else (table.codes, table.values)
+        self._gaps = np.flatnonzero(np.isnan(self._values))
+        self.n_missing = len(self._gaps)
 
     def missing(self, part: slice) -> IndexArray:
         """Return some of the cells to predict."""
-        return self.inner.missing(part)
+        rows = self._gaps[part]
+        return np.stack([column[rows].astype(np.int64) for column in self._codes], axis=1)
 
-
-def open_container(
-    data: Any,
-    *,
-    value: str | None = None,
-    modes: Iterable[str] | None = None,
-    weight: str | None = None,
-    every: bool = False,
-) -> Container:
-    """Return the container for some data.
-
-    Parameters
-    ----------
-    value, modes, weight
-        Columns of a table.
-    every
-        Whether cells that are not listed are filled, too.
-    """
-    container = _open_without_columns(data, every=every)
-    if container is None:
-        # These import narwhals.
-        from intensor.containers.frames import FrameContainer  # noqa: PLC0415
-        from intensor.data.series import open_frame  # noqa: PLC0415
-
-        frame = open_frame(data)
-        if frame is not None:
-            return FrameContainer(data, frame, value=value, modes=modes, weight=weight, every=every)
-        raise ValuesError(
-            f"data is {_describe(data)}; expected a NumPy array, a masked array, a table of "
-            "pandas, polars or pyarrow, an xarray.DataArray, a sparse.COO or a SciPy sparse array"
-        )
-    for name, option in (("value", value), ("modes", modes), ("weight", weight)):
-        if option is not None:
-            raise SettingError(
-                f"{name} is {option!r}, which names columns of a table, but data is "
-                f"{_describe(data)}; leave {name} out"
+    def fill(self, predicted: FloatArray) -> Table:
+        """Return a table in which every row has a value."""
+        values = self._values.copy()
+        values[self._gaps] = predicted
+        flags = np.zeros(values.size, dtype=bool)
+        flags[self._gaps] = True
+        if self._every:
+            return Table(
+                labels=self.table.labels, codes=self._codes, values=values, predicted=flags
             )
-    return container
+        return replace(self.table, values=values, predicted=flags)
 
 
-def _open_without_columns(data: Any, *, every: bool) -> Container | None:
-    """Return the container of an array or of a table from a file, or None for anything else."""
-    if isinstance(data, Table):
-        from intensor.containers.tabular import TableContainer  # noqa: PLC0415
-
-        return TableContainer(data, every=every)
-    if isinstance(data, np.ndarray):
-        from intensor.containers.dense import DenseContainer  # noqa: PLC0415
-
-        return DenseContainer(data)
-    if is_a(data, "xarray", "DataArray"):
-        from intensor.containers.dataarray import DataArrayContainer  # noqa: PLC0415
-
-        return DataArrayContainer(data, every=every)
-    if is_a(data, "sparse", "COO"):
-        from intensor.containers.coo import CooContainer  # noqa: PLC0415
-
-        return CooContainer(data, every=every)
-    if is_a(data, "scipy.sparse", "sparray") or is_a(data, "scipy.sparse", "spmatrix"):
-        from intensor.containers.coo import ScipyContainer  # noqa: PLC0415
-
-        return ScipyContainer(data, every=every)
-    return None
-
-
-def is_a(data: Any, package: str, name: str) -> bool:
-    """Say whether data is of a class, without importing the package of that class."""
-    kind = getattr(sys.modules.get(package), name, None)
-    return isinstance(kind, type) and isinstance(data, kind)
-
-
-def _describe(data: Any) -> str:
-    """Return the type of some data, with a hint if one step makes it a container."""
-    kind = type(data)
-    name = f"a {kind.__qualname__} of {kind.__module__.split('.')[0]}"
-    hints = {
-        "Dataset": "choose one variable with data['name']",
-        "Series": "make a table of it with data.reset_index() or data.to_frame()",
-        "LazyFrame": "call data.collect() first",
-        "GCXS": "convert it with data.tocoo()",
-        "DOK": "convert it with data.to_coo()",
-        "list": "make an array of it with numpy.array(data, dtype=float)",
-        "tuple": "make an array of it with numpy.array(data, dtype=float)",
-        "dict": "make a table of it, e.g. with pyarrow.table(data)",
-    }
-    hint = hints.get(kind.__name__)
-    return name if hint is None else f"{name} ({hint})"
+def _every_cell(table: Table) -> tuple[tuple[AnyArray, ...], FloatArray]:
+    """Return all cells in order, and the mean of the observations of each, NaN without any."""
+    shape = table.shape
+    values = np.full(check_size(shape), np.nan)
+    coords, numbers, weights = table.observed()
+    means = observe(coords, numbers, shape=shape, sample_weight=weights)
+    observed = tuple(column.astype(np.int64) for column in means.coords)
+    values[np.ravel_multi_index(observed, shape)] = means.means
+    return np.unravel_index(np.arange(values.size), shape), values
 
 
 def check_observed(values: AnyArray, subject: Callable[[int], str]) -> FloatArray:
     """Return values as float64, or raise an error about one that cannot be fitted.
 
-    Parameters
-    ----------
-    values
-        (n,) numbers; NaN stands for a missing value.
-    subject
-        From a position among the values to what to call it.
+    NaN stands for a missing value, and ``subject`` names the value at a position.
     """
     with np.errstate(over="ignore"):
         result: FloatArray = values.astype(np.float64, copy=False)

@@ -12,34 +12,23 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from intensor._arrays import AnyArray, FloatArray, IndexArray
-from intensor.containers.base import InnerContainer, check_exact, check_observed
-from intensor.containers.dense import fitting_dtype
-from intensor.containers.tabular import TableContainer
+from intensor._arrays import FloatArray, IndexArray
+from intensor.containers.arrays import fitting_dtype
+from intensor.containers.base import TableContainer, check_exact, check_observed
+from intensor.data.checks import find_bad_weight, raise_bad
 from intensor.data.columns import choose_columns
 from intensor.data.doubts import warn_of_doubts
 from intensor.data.labels import Labels
 from intensor.data.series import encode_series, open_frame, read_numbers
 from intensor.data.table import Table
-from intensor.data.values import find_bad_weight, raise_bad
 from intensor.errors import EmptyDataError, LabelError, ValuesError
 from intensor.fitting.record import Fit
 
 Frame = nw.DataFrame[Any]
 
 
-class FrameContainer(InnerContainer):
-    """A table of pandas, polars or pyarrow with a row per observation.
-
-    Parameters
-    ----------
-    data, frame
-        The table as it was given, and for narwhals.
-    value, modes, weight
-        Names of columns.
-    every
-        Whether the result has a row for every combination of labels.
-    """
+class FrameContainer(TableContainer):
+    """A table of pandas, polars or pyarrow with a row per observation, also as narwhals has it."""
 
     def __init__(
         self,
@@ -51,7 +40,7 @@ class FrameContainer(InnerContainer):
         weight: str | None,
         every: bool,
     ) -> None:
-        self._data, self._frame, self._every = data, frame, every
+        self._data, self._frame = data, frame
         self._choice = choose_columns(frame.columns, value=value, modes=modes, weight=weight)
         if len(frame) == 0:
             raise EmptyDataError("the table has no row; expected at least one observation")
@@ -62,7 +51,7 @@ class FrameContainer(InnerContainer):
             warn_of_doubts(observed, table.labels, lambda kept: f"modes={kept!r}", stacklevel=4)
         if every:
             self._check_repeatable()
-        super().__init__(TableContainer(table, every=every))
+        super().__init__(table, every=every)
         integers = frame.get_column(self._choice.value).dtype.is_integer()
         if integers and (every or self.n_missing):
             check_exact(table.values)
@@ -97,7 +86,7 @@ class FrameContainer(InnerContainer):
     def fill(self, predicted: FloatArray) -> Any:
         """Return a table of the same kind."""
         if self._every:
-            return self._all_rows(self.inner.fill(predicted))
+            return self._all_rows(super().fill(predicted))
         if self.n_missing == 0:
             return self._data
         rows = np.flatnonzero(np.isnan(self.table.values))
@@ -107,18 +96,14 @@ class FrameContainer(InnerContainer):
         """Return a table with other values in some rows, in a type that can hold them."""
         series = table.get_column(self._choice.value)
         small = series.dtype == nw.Float32
-        kept = np.dtype(np.float32) if small else np.dtype(np.float64)
-        if small and fitting_dtype(kept, numbers) != kept:
-            small, kept = False, np.dtype(np.float64)
-        if not (small or series.dtype == nw.Float64):
-            series = self._as_float64(table, series)
+        kept = fitting_dtype(np.dtype(np.float32 if small else np.float64), numbers)
+        if series.dtype != (nw.Float32 if kept == np.float32 else nw.Float64):
+            if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+                series = series.cast(nw.Float64())
+            else:
+                series = _new_series(table, series.name, read_numbers(series, role="value"))
         changed = series.scatter(rows, numbers.astype(kept))
         return table.with_columns(changed.alias(self._choice.value))
-
-    def _as_float64(self, table: Frame, series: nw.Series[Any]) -> nw.Series[Any]:
-        if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-            return series.cast(nw.Float64())
-        return _new_series(table, self._choice.value, read_numbers(series, role="value"))
 
     def _all_rows(self, filled: Table) -> Any:
         """Return the table of all cells: modes and value, in the order of the columns.
@@ -126,11 +111,9 @@ class FrameContainer(InnerContainer):
         Rows of the given table are repeated, so that every type stays as it is.
         """
         modes, value, _ = self._choice
-        rows = [
-            _a_row_of_each(codes, length)[wanted]
-            for codes, length, wanted in zip(
-                self.table.codes, filled.shape, filled.codes, strict=True
-            )
+        rows = [  # np.unique finds the first row of each label
+            np.unique(codes, return_index=True)[1][wanted]
+            for codes, wanted in zip(self.table.codes, filled.codes, strict=True)
         ]
         kept = [name for name in self._frame.columns if name in {value, *modes}]
         table = nw.maybe_reset_index(self._frame.select(nw.col(*kept))[rows[0], :])
@@ -159,14 +142,9 @@ class FrameContainer(InnerContainer):
 def predict_frame(fit: Fit, frame: Any, *, unseen: str = "warn") -> Any:
     """Return a table of cells with a column of predictions, of the same kind.
 
-    Parameters
-    ----------
-    frame
-        A table of pandas, polars or pyarrow with a column for each mode of the fit, by its name;
-        others are kept. A column that is named like the values of the fit is replaced.
-    unseen
-        What to do about labels without an observation in the fit, as in ``Fit.predict``: "warn",
-        "mean" or "error".
+    The table of pandas, polars or pyarrow has a column for each mode of the fit, by its name;
+    others are kept, and one that is named like the values of the fit is replaced. Labels without an
+    observation in the fit are treated as in ``Fit.predict``: "warn", "mean" or "error".
 
     Examples
     --------
@@ -186,13 +164,6 @@ def predict_frame(fit: Fit, frame: Any, *, unseen: str = "warn") -> Any:
         )
     series = _new_series(table, fit.labels.value, fit.predict(frame, unseen=unseen))
     return table.with_columns(series).to_native()
-
-
-def _a_row_of_each(codes: AnyArray, length: int) -> IndexArray:
-    """Return the first row of each label."""
-    first = np.empty(length, dtype=np.int64)
-    first[codes[::-1]] = np.arange(codes.size)[::-1]
-    return first
 
 
 def _new_series(table: Frame, name: Any, numbers: FloatArray) -> nw.Series[Any]:

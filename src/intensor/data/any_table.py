@@ -1,14 +1,15 @@
-"""Tables of any package behind one protocol: data frames, mappings, structured arrays, files."""
+"""Tables of any package behind one class: data frames, mappings, structured arrays, files."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray
-from intensor.data.labels import Encoded, as_labels
+from intensor.data.labels import Encoded, as_labels, object_array
 from intensor.data.table import Table
 from intensor.errors import LabelError, ValuesError
 
@@ -22,7 +23,7 @@ WEIGHTS = "weights"
 
 
 def open_any_table(data: Any) -> AnyTable | None:
-    """Return a table behind the protocol, or None for an array or nested sequences.
+    """Return a table with columns by name, or None for an array or nested sequences.
 
     Raises a ``LabelError`` for anything whose named rows or columns cannot be read.
     """
@@ -45,63 +46,41 @@ def open_any_table(data: Any) -> AnyTable | None:
     frame = open_frame(data)
     if frame is not None:
         return _Frame(frame)
-    _refuse_other_tables(type(data))  # the data itself may have to be computed to answer
-    return None
-
-
-def _refuse_other_tables(kind: type) -> None:
-    """Raise for a table that cannot be read, since the names of its columns would be lost."""
+    kind = type(data)  # the data itself may have to be computed to answer
     if any(hasattr(kind, name) for name in ("columns", "column_names", "data_vars")):
-        raise LabelError(
+        raise LabelError(  # the names of its columns would be lost
             f"cells are a {kind.__qualname__} of {kind.__module__.split('.')[0]}, a table that "
             "cannot be read here; expected one of pandas, polars or pyarrow in memory (call "
             f"collect() or compute() first), or {POSITIONS}"
         )
+    return None
 
 
-class AnyTable(Protocol):
-    """A table of any kind, with columns by name.
+class AnyTable(ABC):
+    """A table of any kind, with columns by name; messages about data in memory count from row 0."""
 
-    Attributes
-    ----------
-    value, weight
-        Columns of values and weights, if the table knows them.
-    prefix
-        Start of messages about the table: the file that it was read from, or nothing.
-    """
+    names: Sequence[Any]  # of the columns, in the order of the table
+    value: str | None = None  # columns of values and weights, if the table knows them
+    weight: str | None = None
+    prefix = ""  # start of messages about the table
 
-    value: str | None
-    weight: str | None
-    prefix: str
-
-    @property
-    def names(self) -> Sequence[Any]:
-        """Names of the columns, in the order of the table."""
-
+    @abstractmethod
     def __len__(self) -> int: ...
 
+    @abstractmethod
     def encoded(self, name: Any) -> Encoded:
         """Return a column of labels."""
 
+    @abstractmethod
     def numbers(self, name: Any, role: str) -> FloatArray:
         """Return a column of numbers, NaN where there is none."""
 
     def where(self, row: int) -> str:
         """Return how messages name a row."""
-
-
-class _InMemory:
-    """The common part of tables in memory; messages count rows from 0."""
-
-    value: str | None = None
-    weight: str | None = None
-    prefix = ""
-
-    def where(self, row: int) -> str:
         return f"row {row}"
 
 
-class _Frame(_InMemory):
+class _Frame(AnyTable):
     """A table of pandas, polars or pyarrow."""
 
     def __init__(self, frame: nw.DataFrame[Any]) -> None:
@@ -122,7 +101,7 @@ class _Frame(_InMemory):
         return read_numbers(self._frame.get_column(name), role=role)
 
 
-class _Columns(_InMemory):
+class _Columns(AnyTable):
     """A mapping from names to columns, or a structured array."""
 
     def __init__(self, columns: Mapping[Any, Any]) -> None:
@@ -151,12 +130,12 @@ class _Columns(_InMemory):
             ) from None
 
 
-class _FromFile:
+class _FromFile(AnyTable):
     """A table that was read from a file; messages name the file and count rows from 1."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self.value: str | None = table.labels.value
+        self.value = table.labels.value
         self.weight = None if table.weights is None else WEIGHTS
         self.prefix = "" if table.source is None else f"{table.source.path}: "
         self.names = (*table.labels.modes, self.value, *([self.weight] if self.weight else ()))
@@ -207,6 +186,5 @@ def _as_column(name: Any, column: Any) -> AnyArray:
         and isinstance(column, (list, tuple))
         and not all(isinstance(entry, wanted) for entry in column)
     ):
-        array = np.empty(len(column), dtype=object)
-        array[:] = column
+        return object_array(column)
     return array

@@ -1,21 +1,26 @@
-"""Checks of data at the boundary: coordinates, values and weights that pass are trusted inside."""
+"""Checks of data at the boundary: coordinates, values and weights that pass are trusted inside.
+
+There is one check of values and one of weights, whatever the data comes from. They return the first
+bad row, and whoever knows where it is from raises the error.
+"""
 
 from __future__ import annotations
 
 import math
 import operator
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor._arrays import FloatArray, IndexArray, Shape
-from intensor.data.values import find_bad_value, find_bad_weight, raise_bad
 from intensor.errors import (
     CoordinateError,
     EmptyDataError,
+    InputError,
+    NegativeValueError,
     RadiusWarning,
     ShapeError,
     ValuesError,
@@ -32,6 +37,18 @@ MIN_SCALED_WEIGHT = 1e-30
 """Weights are scaled up if all of them are below this."""
 ROWS_PER_BUNDLE = 64
 """Rows that are reduced together; NumPy reduces few long rows faster than many short ones."""
+
+
+class BadRow(Exception):  # noqa: N818  (never leaves the library)
+    """A row that cannot be used, counted from 0; ``text`` such as "is -1.0; expected ..."."""
+
+    def __init__(self, row: int, text: str, error: type[InputError]) -> None:
+        super().__init__(text)
+        self.row, self.text, self.error = row, text, error
+
+    def within(self, first_row: int, subject: str) -> BadRow:
+        """Return the same for a batch that begins at some row, with a subject."""
+        return BadRow(first_row + self.row, f"{subject} {self.text}", self.error)
 
 
 def check_shape(shape: Iterable[int]) -> Shape:
@@ -125,6 +142,59 @@ def _cells(coords: ArrayLike) -> Any:
     return array
 
 
+def find_bad_value(
+    values: FloatArray, *, allow_negative: bool = False, allow_missing: bool = True
+) -> BadRow | None:
+    """Return the first value that is infinite, negative or too large, or None.
+
+    NaN is a missing value if that is allowed, and a bad one otherwise.
+    """
+    least = -LARGEST_MAGNITUDE if allow_negative else 0.0
+    # The extremes are NaN if a value is; clean data costs no more than these two passes.
+    if least <= values.min(initial=0.0) and values.max(initial=0.0) <= LARGEST_MAGNITUDE:
+        return None
+    wrong = ~((values >= least) & (values <= LARGEST_MAGNITUDE))
+    if allow_missing:
+        wrong &= ~np.isnan(values)
+    if not wrong.any():
+        return None
+    row = int(np.argmax(wrong))
+    value = float(values[row])
+    if not np.isfinite(value):
+        advice = (
+            "what is missing must be NaN, masked, null or empty"
+            if allow_missing
+            else "leave missing cells out: every row given is an observation"
+        )
+        return BadRow(row, f"is {value}; expected a finite number ({advice})", ValuesError)
+    if abs(value) > LARGEST_MAGNITUDE:
+        expected = f"expected at most {LARGEST_MAGNITUDE:g} in size (rescale the data)"
+        return BadRow(row, f"is {value}; {expected}", ValuesError)
+    advice = "clip or shift the data"
+    if not allow_missing:  # arrays that are given to solve
+        advice += ", or pass allow_negative=True to fit it as it is"
+    expected = f"expected values >= 0, since the model is nonnegative ({advice})"
+    return BadRow(row, f"is {value}; {expected}", NegativeValueError)
+
+
+def find_bad_weight(weights: FloatArray) -> BadRow | None:
+    """Return the first weight that is missing, negative or too large, or None."""
+    wrong = ~((weights >= 0.0) & (weights <= LARGEST_MAGNITUDE))
+    if not wrong.any():
+        return None
+    row = int(np.argmax(wrong))
+    expected = (
+        f"expected a number >= 0 of at most {LARGEST_MAGNITUDE:g} (only ratios matter: rescale)"
+    )
+    return BadRow(row, f"is {float(weights[row])}; {expected}", ValuesError)
+
+
+def raise_bad(bad: BadRow | None, subject: Callable[[int], str]) -> None:
+    """Raise the error for a bad number; ``subject`` names its row: "the value at (0, 1)"."""
+    if bad is not None:
+        raise bad.error(f"{subject(bad.row)} {bad.text}")
+
+
 def check_values(values: ArrayLike, n: int, *, allow_negative: bool) -> FloatArray:
     """Return n finite values as float64; negative ones are refused unless they are allowed."""
     result = _as_column(values, "values", n, "one value per row of coords")
@@ -186,24 +256,22 @@ def warn_above_radius(values: FloatArray, radius: float) -> None:
     """Warn if some values lie above the radius, which no prediction can exceed."""
     above = int((values > radius).sum())
     if above:
-        warnings.warn(
-            f"{above} of {values.size} values lie above the radius {radius:g} (largest "
-            f"{float(values.max()):g}); no prediction can exceed the radius, so they cannot be "
-            "fitted; a larger radius would allow it",
-            RadiusWarning,
-            stacklevel=4,
-        )
+        _warn(f"{above} of {values.size} values lie above", float(values.max()), radius)
 
 
 def warn_largest_above_radius(largest: float, radius: float) -> None:
     """Warn as ``warn_above_radius`` does, for data of which only the largest value is known."""
     if largest > radius:
-        warnings.warn(
-            f"there are values above the radius {radius:g} (largest {largest:g}); no prediction "
-            "can exceed the radius, so they cannot be fitted; a larger radius would allow it",
-            RadiusWarning,
-            stacklevel=4,
-        )
+        _warn("there are values above", largest, radius)
+
+
+def _warn(start: str, largest: float, radius: float) -> None:
+    warnings.warn(
+        f"{start} the radius {radius:g} (largest {largest:g}); no prediction can exceed the "
+        "radius, so they cannot be fitted; a larger radius would allow it",
+        RadiusWarning,
+        stacklevel=5,
+    )
 
 
 def _column_extremes(array: Any, workers: Workers) -> tuple[Any, Any]:

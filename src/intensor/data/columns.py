@@ -19,20 +19,10 @@ MAX_NAME_LENGTH = 100
 
 
 class Choice(NamedTuple):
-    """The columns to read from a table.
-
-    Attributes
-    ----------
-    modes
-        Columns of labels.
-    value
-        Column of values, or None if only cells are read.
-    weight
-        Column of weights, or None.
-    """
+    """The columns to read from a table."""
 
     modes: tuple[Any, ...]
-    value: Any = None
+    value: Any = None  # None if only cells are read
     weight: Any = None
 
 
@@ -45,16 +35,7 @@ def choose_columns(
 ) -> Choice:
     """Return the columns of values, modes and weights among those that a table has.
 
-    Parameters
-    ----------
-    names
-        All columns of the table.
-    value
-        Column of the values; "value" by default.
-    modes
-        Columns of the labels; all others by default.
-    weight
-        Column of the weights, if there is one.
+    The values are in the column "value" by default, and all columns but these two are modes.
     """
     if value is None and "value" not in names:
         near = _nearest("value", names)
@@ -69,9 +50,7 @@ def choose_columns(
         chosen = tuple(name for name in names if name not in (values, weights))
     else:
         chosen = choose_modes(names, modes)
-    for name in (values, weights):
-        if name is not None and [values, weights, *chosen].count(name) > 1:
-            _refuse_twice(name)
+    _check_distinct([name for name in (values, weights, *chosen) if name is not None])
     if not chosen:
         raise LabelError(
             f"there is no column of labels beside the values in {quote_name(values)}; expected at "
@@ -94,9 +73,7 @@ def choose_modes(names: Sequence[Any], modes: Any) -> tuple[Any, ...]:
     if not wanted:
         raise LabelError("modes names no column; expected at least one column of labels")
     chosen = tuple(find_column(name, names, role="modes") for name in wanted)
-    for name in chosen:
-        if chosen.count(name) > 1:
-            _refuse_twice(name)
+    _check_distinct(chosen)
     return chosen
 
 
@@ -132,11 +109,13 @@ def _check_texts(chosen: Sequence[Any]) -> None:
             )
 
 
-def _refuse_twice(name: Any) -> None:
-    raise LabelError(
-        f"column {quote_name(name)} is asked for twice, as value, mode or weight; expected "
-        "different columns"
-    )
+def _check_distinct(chosen: Sequence[Any]) -> None:
+    for name in chosen:
+        if chosen.count(name) > 1:
+            raise LabelError(
+                f"column {quote_name(name)} is asked for twice, as value, mode or weight; expected "
+                "different columns"
+            )
 
 
 def _nearest(wanted: str, names: Iterable[Any]) -> str | None:

@@ -34,14 +34,7 @@ LIKELY_UNIX_SECONDS = (946_684_800, 2_524_608_000)
 
 
 def doubtful_modes(columns: Sequence[AnyArray], labels: Labels) -> dict[str, str]:
-    """Return the doubtful modes, each with the reason.
-
-    Parameters
-    ----------
-    columns
-        p arrays of n indices: the cells of the observations, mode by mode.
-    labels
-        Names of modes and indices.
+    """Return the doubtful modes, each with the reason, given the observed cells mode by mode.
 
     Examples
     --------
@@ -51,7 +44,7 @@ def doubtful_modes(columns: Sequence[AnyArray], labels: Labels) -> dict[str, str
     ['row']
     """
     n = columns[0].size
-    alone = [_alone(codes) for codes in columns]
+    alone = [np.count_nonzero(np.bincount(codes) == 1) / n for codes in columns]
     lengths = labels.shape
     shared = [share for share, length in zip(alone, lengths, strict=True) if length > 1]
     standing_out = min(shared, default=1.0) <= MAX_ALONE_IN_BEST_MODE
@@ -65,8 +58,9 @@ def doubtful_modes(columns: Sequence[AnyArray], labels: Labels) -> dict[str, str
             )
         elif standing_out and share >= (MIN_ALONE_MEASURED if _measured(known) else MIN_ALONE):
             kind = " (row numbers, it seems)" if _row_numbers(name, known) else ""
+            percent = "all" if share == 1.0 else f"{100.0 * share:.0f} %"
             found[name] = (
-                f"{_percent(share)} of the rows have a label of their own in column {name!r}"
+                f"{percent} of the rows have a label of their own in column {name!r}"
                 f"{kind}, so no other row says anything about it and new cells cannot be predicted"
             )
         elif n >= MIN_ROWS and share <= MAX_ALONE_IN_BEST_MODE:
@@ -85,12 +79,8 @@ def warn_of_doubts(
 ) -> None:
     """Warn of doubtful modes that nobody named.
 
-    Parameters
-    ----------
-    advice
-        From the modes that pass the test to the text that tells how to choose them.
-    stacklevel
-        Frames between this function and the line to blame.
+    ``advice`` turns the modes that pass the test into the text that tells how to choose them, and
+    ``stacklevel`` counts the frames between this function and the line to blame.
     """
     found = doubtful_modes(columns, labels)
     if not found:
@@ -102,12 +92,6 @@ def warn_of_doubts(
         ModeWarning,
         stacklevel=stacklevel + 1,
     )
-
-
-def _alone(codes: AnyArray) -> float:
-    """Return the share of rows whose index no other row has."""
-    counts = np.bincount(codes)
-    return float(np.count_nonzero(counts == 1) / codes.size)
 
 
 def _row_numbers(name: str, known: AnyArray) -> bool:
@@ -129,8 +113,7 @@ def _measured(known: AnyArray) -> bool:
             LIKELY_UNIX_SECONDS[0] * unit <= low and high <= LIKELY_UNIX_SECONDS[1] * unit
             for unit in (1, 10**3, 10**6)
         )
-    some = known[0] if known.dtype == object else None
-    return isinstance(some, datetime.datetime)
+    return known.dtype == object and isinstance(known[0], datetime.datetime)
 
 
 def _twin(name: str, codes: AnyArray, columns: Sequence[AnyArray], labels: Labels) -> str | None:
@@ -148,7 +131,3 @@ def _twin(name: str, codes: AnyArray, columns: Sequence[AnyArray], labels: Label
             if np.unique(used).size == used.size:
                 return other
     return None
-
-
-def _percent(share: float) -> str:
-    return "all" if share == 1.0 else f"{100.0 * share:.0f} %"

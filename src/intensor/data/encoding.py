@@ -1,10 +1,12 @@
-"""Columns of labels become indices, batch by batch; no batch is kept once it is encoded.
+"""Batches of Arrow columns become a table; no batch is kept once it is encoded.
 
-Files are encoded as they are read. Columns of data frames (``series``) come here in one batch.
+Files that have columns are encoded as they are read. Columns of labels of data frames (``series``)
+come here in one batch.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from intensor._arrays import AnyArray
-from intensor.data.labels import NO_LABEL, Encoded
-from intensor.data.table import smallest_unsigned
-from intensor.data.values import BadRow
-from intensor.errors import LabelError
+from intensor.data.checks import BadRow, find_bad_value, find_bad_weight
+from intensor.data.columns import Choice
+from intensor.data.labels import NO_LABEL, Encoded, Labels, sort_labels
+from intensor.data.table import Source, Table, join_chunks, smallest_unsigned
+from intensor.errors import EmptyDataError, LabelError
 
 MAX_RANGE_RATIO = 8
 """Integers are counted, not sorted, if their range is at most this many times their number."""
@@ -55,17 +58,75 @@ def label_type(found: pa.DataType) -> pa.DataType | None:
     return found if any(is_it(found) for is_it in READ_AS_IS) else None
 
 
-class LabelEncoder:
-    """Encodes a column of labels that comes in batches.
+class TableBuilder:
+    """Encodes the labels and gathers the numbers of a table, batch by batch."""
 
-    Parameters
-    ----------
-    name
-        Name of the column, for messages.
-    blanks_matter
-        Whether blank text is a label like any other, and blanks around text tell labels apart. In
-        files they do not: blank text is a missing label, and labels that differ in blanks only
-        are refused.
+    def __init__(self, choice: Choice) -> None:
+        self._choice = choice
+        self._encoders = [LabelEncoder(name) for name in choice.modes]
+        self._values: list[AnyArray] = []
+        self._weights: list[AnyArray] = []
+        self.n_rows = 0
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns that ``add`` takes, in their order."""
+        numbers = (self._choice.value, self._choice.weight)
+        return [*self._choice.modes, *(name for name in numbers if name is not None)]
+
+    def add(self, columns: Sequence[pa.Array]) -> None:
+        """Take in a batch: a column per mode, then the values and the weights, if chosen.
+
+        A ``BadRow`` is raised when a label is missing, or when a number cannot be used.
+        """
+        for encoder, column in zip(self._encoders, columns, strict=False):
+            encoder.add(column)
+        numbers = [
+            column.cast(pa.float64(), safe=False).fill_null(float("nan")).to_numpy()
+            for column in columns[len(self._encoders) :]
+        ]
+        if numbers:
+            bad = find_bad_value(numbers[0])
+            if bad is not None:
+                raise bad.within(self.n_rows, f"{self._choice.value!r}")
+        if len(numbers) > 1:
+            bad = find_bad_weight(numbers[1])
+            if bad is not None:
+                raise bad.within(self.n_rows, f"the weight in column {self._choice.weight!r}")
+        for column, chunks in zip(numbers, (self._values, self._weights), strict=False):
+            chunks.append(column.copy())  # it may be a view into a larger buffer
+        self.n_rows += len(columns[0])
+
+    def finish(self, path: Any, columns: Sequence[str]) -> Table:
+        """Return the table of all batches; ``columns`` names all columns of the file."""
+        if self.n_rows == 0:
+            raise EmptyDataError(f"{path}: has columns but no rows")
+        choice = self._choice
+        values = np.full(self.n_rows, np.nan) if choice.value is None else join_chunks(self._values)
+        if choice.value is not None and np.isnan(values).all():
+            raise EmptyDataError(f"{path}: column {choice.value!r} has no value at all")
+        try:
+            encoded = [encoder.finish() for encoder in self._encoders]
+        except LabelError as problem:
+            raise LabelError(f"{path}: {problem}") from None
+        return Table(
+            labels=Labels(
+                modes=choice.modes,
+                indices=tuple(column.labels for column in encoded),
+                value=choice.value or "value",
+            ),
+            codes=tuple(column.codes for column in encoded),
+            values=values,
+            weights=None if choice.weight is None else join_chunks(self._weights),
+            source=Source(path=path, columns=tuple(columns), weight=choice.weight),
+        )
+
+
+class LabelEncoder:
+    """Encodes a column of labels that comes in batches; messages call it by its name.
+
+    In data frames blanks matter: blank text is a label like any other. In files they do not: blank
+    text is a missing label, and labels that differ only in the blanks around them are refused.
     """
 
     def __init__(self, name: str, *, blanks_matter: bool = False) -> None:
@@ -98,7 +159,9 @@ class LabelEncoder:
         if self._texts is not None:
             return self._finish_texts()
         dtype = self._dtype
-        column = self._joined()
+        if not self._chunks:
+            self._chunks.append(np.empty(0, dtype=np.float64 if dtype.kind == "f" else np.int64))
+        column = join_chunks(self._chunks)
         if dtype.kind == "f":
             known, codes = np.unique(column, return_inverse=True)
             return Encoded(codes.astype(smallest_unsigned(known.size)), known)
@@ -106,13 +169,6 @@ class LabelEncoder:
         if dtype.kind in "mM":
             return Encoded(codes, known.astype(np.int64).view(dtype))
         return Encoded(codes, known.astype(dtype))
-
-    def _joined(self) -> AnyArray:
-        """Return all chunks as one array of the widest type among them."""
-        chunks, self._chunks = self._chunks, []
-        if not chunks:
-            return np.empty(0, dtype=np.float64 if self._dtype.kind == "f" else np.int64)
-        return chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
 
     def _add_numbers(self, batch: pa.Array) -> None:
         self._check_nulls(batch)
@@ -160,17 +216,13 @@ class LabelEncoder:
 
     def _finish_texts(self) -> Encoded:
         self._merge_texts()
-        raw = self._joined()
+        raw = join_chunks(self._chunks)
         texts = self._texts.to_pylist()
         self._texts = None
         if not self._blanks_matter:
             self._check_blanks(texts)
-        order = sorted(range(len(texts)), key=texts.__getitem__)
-        rank = np.empty(len(texts), dtype=smallest_unsigned(len(texts)))
-        rank[order] = np.arange(len(texts))
-        known = np.empty(len(texts), dtype=object)
-        known[:] = [texts[position] for position in order]
-        return drop_unused(rank[raw], known)
+        rank, known = sort_labels(texts)
+        return drop_unused(rank.astype(smallest_unsigned(len(texts)))[raw], known)
 
     def _check_blanks(self, texts: list[str]) -> None:
         """Raise when two labels differ in nothing but the blanks around them."""

@@ -26,21 +26,11 @@ MIN_RADIX_ROWS = (1 << 12) + 1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Groups:
-    """Rows in lexicographic order.
+    """Rows in lexicographic order; equal rows stay in the order they came in."""
 
-    Attributes
-    ----------
-    order
-        (n,) numbers of the rows, sorted; equal rows stay in the order they came in.
-    starts
-        (u,) position in ``order`` at which each distinct row begins.
-    columns
-        The u distinct rows mode by mode, each in the smallest unsigned type.
-    """
-
-    order: AnyArray
-    starts: IndexArray
-    columns: tuple[AnyArray, ...]
+    order: AnyArray  # (n,) numbers of the rows, sorted
+    starts: IndexArray  # (u,) position in order at which each distinct row begins
+    columns: tuple[AnyArray, ...]  # the u distinct rows by mode, in the smallest unsigned type
 
 
 def group_rows(
@@ -74,7 +64,7 @@ def group_rows(
         keys.sort()
     else:
         keys = _radix_sorted(keys, row_bits, sum(widths), blocks, workers)
-    order = np.empty(n, dtype=np.min_scalar_type(n))
+    order = np.empty(n, dtype=_order_type(n))
     found = np.zeros(len(blocks), dtype=np.int64)
     workers.run(
         lambda block: split_keys(keys, row_bits, *blocks[block], order, found[block:]), len(blocks)
@@ -148,7 +138,7 @@ def _group_long(cells: IndexArray, shape: Shape) -> Groups:
         else:
             keys.append(cells[:, mode].copy())
             size = length
-    order = np.lexsort(keys[::-1])
+    order = np.lexsort(keys[::-1]).astype(_order_type(len(cells)))
     fresh = np.zeros(order.size, dtype=bool)
     fresh[0] = True
     for key in keys:
@@ -162,6 +152,11 @@ def _group_long(cells: IndexArray, shape: Shape) -> Groups:
         for mode, column in enumerate(columns):
             column[start : start + ROWS_AT_ONCE] = rows[:, mode]
     return Groups(order=order, starts=starts, columns=columns)
+
+
+def _order_type(n: int) -> np.dtype[np.unsignedinteger]:
+    """Return uint32, or uint64 from 2^32 rows on: kernels are compiled for one type, not four."""
+    return np.min_scalar_type(max(n, 2**16))
 
 
 def _empty_columns(count: int, shape: Shape) -> tuple[AnyArray, ...]:

@@ -82,18 +82,10 @@ class Labels:
 
 
 class Encoded(NamedTuple):
-    """A column of labels as indices.
+    """A column of labels as indices."""
 
-    Attributes
-    ----------
-    codes
-        (n,) index of each row's label.
-    labels
-        (k,) the distinct labels, in order.
-    """
-
-    codes: AnyArray
-    labels: AnyArray
+    codes: AnyArray  # (n,) index of each row's label
+    labels: AnyArray  # (k,) the distinct labels, in order
 
 
 def number_labels(shape: Iterable[int], *, value: str = "value") -> Labels:
@@ -123,16 +115,29 @@ def factorise(column: ArrayLike) -> Encoded:
     raw = np.fromiter(
         (numbers.setdefault(label, len(numbers)) for label in array), np.int64, array.size
     )
-    labels = list(numbers)
+    rank, known = sort_labels(list(numbers))
+    return Encoded(rank[raw], known)
+
+
+def sort_labels(labels: list[Any]) -> Encoded:
+    """Return the rank of each of some distinct labels, and the labels in order.
+
+    Labels of several kinds have no order and keep that of appearance.
+    """
     try:
         order = sorted(range(len(labels)), key=labels.__getitem__)
-    except TypeError:  # labels of several kinds have no order: keep that of appearance
+    except TypeError:
         order = list(range(len(labels)))
     rank = np.empty(len(labels), dtype=np.int64)
     rank[order] = np.arange(len(labels))
-    known = np.empty(len(labels), dtype=object)
-    known[:] = [labels[number] for number in order]
-    return Encoded(rank[raw], known)
+    return Encoded(rank, object_array([labels[number] for number in order]))
+
+
+def object_array(entries: Sequence[Any]) -> AnyArray:
+    """Return entries as an array of objects, each of them as it is."""
+    array = np.empty(len(entries), dtype=object)
+    array[:] = entries
+    return array
 
 
 def as_labels(column: ArrayLike) -> AnyArray:

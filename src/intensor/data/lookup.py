@@ -23,23 +23,11 @@ from intensor.errors import CoordinateError, EmptyDataError, LabelError, Setting
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LabelledCells:
-    """The cells of a table, looked up among the labels of a fit.
+    """The cells of a table, looked up among the labels of a fit."""
 
-    Attributes
-    ----------
-    coords
-        (n, p) indices, -1 for a label that the fit does not know.
-    columns
-        Names of the columns of the modes, as the table has them.
-    encoded
-        The labels of each mode in the table.
-    table
-        The table that they were read from.
-    """
-
-    coords: IndexArray
-    columns: tuple[Any, ...]
-    encoded: tuple[Encoded, ...]
+    coords: IndexArray  # (n, p) indices, -1 for a label that the fit does not know
+    columns: tuple[Any, ...]  # names of the columns of the modes, as the table has them
+    encoded: tuple[Encoded, ...]  # the labels of each mode in the table
     table: AnyTable
 
     def describe(self, row: int, mode: int) -> str:
@@ -52,19 +40,8 @@ class LabelledCells:
 def look_up_cells(data: Any, labels: Labels) -> LabelledCells | None:
     """Return the cells of a table by the labels of a fit, or None if the data is no table.
 
-    Parameters
-    ----------
-    data
-        A table of pandas, polars or pyarrow, a ``Table``, a mapping from names to columns, or a
-        structured array; anything else is left to be read as positions.
-    labels
-        Names of the modes, which the columns must have, and of their indices.
-
-    Raises
-    ------
-    LabelError
-        When the table has no column for a mode, or when the names of rows or columns of
-        something else would get lost if it were read as positions.
+    The table must have a column for every mode. What ``open_any_table`` does not know is left to be
+    read as positions, and refused if the names of its rows or columns would get lost.
     """
     table = open_any_table(data)
     if table is None:
@@ -98,15 +75,9 @@ def observed_cells(
 ) -> tuple[IndexArray, FloatArray, FloatArray | None]:
     """Return coordinates, values and weights of observations, by the labels of a fit.
 
-    Parameters
-    ----------
-    data
-        A table, whose labels the fit must know, or an (n, p) array of positions.
-    values
-        (n,) numbers. With a table also the name of a column, or None for the one that is named
-        like the values of the fit; rows without a value in it are then left out.
-    sample_weight
-        (n,) numbers, or None if all count the same. With a table also the name of a column.
+    The data is a table, whose labels the fit must know, or an (n, p) array of positions. Values and
+    weights are (n,) numbers. With a table they may also be names of columns; by default the values
+    are in the one that is named like those of the fit, and rows without a value are left out.
     """
     found = look_up_cells(data, labels)
     if found is None:

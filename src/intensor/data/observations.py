@@ -2,7 +2,11 @@
 
 A cell may be observed many times. The objective depends on its observations only through their
 number and mean, up to a constant (the variance within cells), so they are collapsed once, at the
-beginning. The same observations give the same bits in any order (see ``collapsing``).
+beginning.
+
+The last bits of a sum depend on the order of its terms. So the observations of a cell are first
+put in order of their values, and sums over cells are added in the order of the cells, block by
+block: the same observations give the same bits in any order and on any number of threads.
 """
 
 from __future__ import annotations
@@ -15,48 +19,28 @@ from numpy.typing import ArrayLike
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.data.checks import check_coords, check_values, check_weights
-from intensor.data.collapsing import collapse, order_repeats
 from intensor.data.grouping import Groups, group_rows
-from intensor.runtime.threads import Workers
+from intensor.kernels.repeats import collapse_repeats, sort_repeats
+from intensor.runtime.threads import Workers, blocks_of
 
 MAX_COUNTED_WEIGHT = 2.0**40
 """Largest sum of integer sample weights that are treated as counts of repeated observations."""
+NO_WEIGHTS = np.empty(0)
+"""Tells the kernels that every observation counts 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Observations:
-    """Unique cells in lexicographic order.
-
-    Attributes
-    ----------
-    shape
-        Lengths of the p modes.
-    coords
-        One array of u indices per mode, each in the smallest unsigned integer type.
-    counts
-        (u,) how often each cell was observed, in the smallest unsigned integer type.
-    shares
-        (u,) how much each cell counts, summing to 1; None where that is ``counts / n``, which
-        it is unless sample weights are not integers.
-    means
-        (u,) mean of the observed values of each cell.
-    n
-        Number of observations, ``counts.sum()``. An integer sample weight of w counts w times.
-    within
-        Mean squared deviation of the observations from their cell's mean. No model has an
-        objective below it.
-    mean_square
-        Mean of the squared values; relative tolerances are relative to it.
-    """
+    """The u unique cells of p modes, in lexicographic order."""
 
     shape: Shape
-    coords: tuple[AnyArray, ...]
-    counts: AnyArray
-    means: FloatArray
-    n: int
-    within: float
-    mean_square: float
-    shares: FloatArray | None = None
+    coords: tuple[AnyArray, ...]  # u indices per mode, in the smallest unsigned integer type
+    counts: AnyArray  # (u,) how often each cell was observed, in the smallest unsigned type
+    means: FloatArray  # (u,) mean of the observed values of each cell
+    n: int  # counts.sum(); an integer sample weight of w counts w times
+    within: float  # mean squared deviation from the cell's mean; no objective is below it
+    mean_square: float  # mean of the squared values, which relative tolerances are relative to
+    shares: FloatArray | None = None  # (u,) summing to 1; None where they are counts / n
 
     @property
     def n_cells(self) -> int:
@@ -86,19 +70,10 @@ def observe(
 ) -> Observations:
     """Check raw observations and collapse them into unique cells.
 
-    Parameters
-    ----------
-    coords
-        (n, p) integers counted from 0; a cell may appear many times.
-    values
-        (n,) finite numbers, nonnegative unless ``allow_negative``.
-    shape
-        Mode lengths; by default the smallest shape that holds the coordinates.
-    sample_weight
-        (n,) how much each observation counts, >= 0; by default all count the same. An observation
-        of weight 0 is left out, one of weight 2 is the same as two of weight 1.
-    workers
-        Threads to use; the result does not depend on their number.
+    There are (n, p) coordinates counted from 0, in which a cell may appear many times, and (n,)
+    values and weights. The shape is by default the smallest that holds the coordinates. An
+    observation of weight 0 is left out, one of weight 2 is the same as two of weight 1. The result
+    does not depend on the number of threads.
 
     Examples
     --------
@@ -125,22 +100,50 @@ def observe_groups(
     shape: Shape,
     workers: Workers,
 ) -> Observations:
-    """Collapse rows that are checked and grouped already; the order of the groups is changed."""
-    collapsed = collapse(groups, values, weights, workers=workers)
+    """Collapse rows that are checked and grouped already; the order of the groups is changed.
+
+    A cell's sums are taken in the order of its observations, and sums over cells block by block.
+    """
+    order = order_repeats(groups, values, weights, workers=workers)
+    given = NO_WEIGHTS if weights is None else weights
+    starts = groups.starts
+    blocks = blocks_of(starts.size)
+    totals, means = np.empty(starts.size), np.empty(starts.size)
+    sums = np.zeros((len(blocks), 2))
+
+    def work(block: int) -> None:
+        collapse_repeats(order, starts, values, given, *blocks[block], totals, means, sums[block])
+
+    workers.run(work, len(blocks))
+    deviation, square = sums.sum(axis=0).tolist()
     integers = weights is None or bool((weights == np.rint(weights)).all())
-    total = float(collapsed.totals.sum())
+    total = float(totals.sum())
     counted = integers and total <= MAX_COUNTED_WEIGHT
-    counts = collapsed.totals if counted else collapsed.repeats
+    counts = totals if counted else np.diff(starts, append=order.size)
     return Observations(
         shape=shape,
         coords=groups.columns,
         counts=counts.astype(np.min_scalar_type(int(counts.max()))),
-        means=collapsed.means,
+        means=means,
         n=int(counts.sum()),
-        within=collapsed.deviation / total,
-        mean_square=collapsed.square / total,
-        shares=None if counted else collapsed.totals / total,
+        within=deviation / total,
+        mean_square=square / total,
+        shares=None if counted else totals / total,
     )
+
+
+def order_repeats(
+    groups: Groups, values: FloatArray, weights: FloatArray | None = None, *, workers: Workers
+) -> AnyArray:
+    """Sort the observations of every cell by value, then by weight, in place; return the order."""
+    given = NO_WEIGHTS if weights is None else weights
+    blocks = blocks_of(groups.starts.size)
+
+    def work(block: int) -> None:
+        sort_repeats(groups.starts, values, given, *blocks[block], groups.order)
+
+    workers.run(work, len(blocks))
+    return groups.order
 
 
 def cell_numbers(coords: IndexArray, shape: Shape) -> IndexArray:

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from intensor._arrays import AnyArray, FloatArray
+from intensor.data.checks import BadRow
 from intensor.data.encoding import LabelEncoder, drop_unused, label_type
-from intensor.data.labels import NO_LABEL, Encoded, factorise
-from intensor.data.values import BadRow
+from intensor.data.labels import NO_LABEL, Encoded, factorise, object_array
 from intensor.errors import InputError, LabelError, ValuesError
 
 
@@ -104,19 +104,13 @@ def _as_array(labels: Any) -> AnyArray:
     if typed or dated or local:
         array: AnyArray = labels.to_numpy(zero_copy_only=False)
         return array
-    return _object_array(labels.to_pylist())
-
-
-def _object_array(entries: list[Any]) -> AnyArray:
-    objects = np.empty(len(entries), dtype=object)
-    objects[:] = entries
-    return objects
+    return object_array(labels.to_pylist())
 
 
 def _encode_objects(labels: Any, series: nw.Series[Any]) -> Encoded:
     """Encode NumPy's or Python's objects; errors name the column."""
     try:
-        return factorise(_object_array(labels) if isinstance(labels, list) else labels)
+        return factorise(object_array(labels) if isinstance(labels, list) else labels)
     except InputError as problem:
         raise LabelError(f"column {series.name!r}: {problem}") from None
     except (TypeError, ValueError):

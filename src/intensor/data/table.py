@@ -13,42 +13,16 @@ from intensor.data.labels import Labels
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Source:
-    """The file that a table was read from.
-
-    Attributes
-    ----------
-    path
-        The file, for messages.
-    columns
-        Names of all columns in the order of the file; empty for files of indices.
-    weight
-        Name of the column of weights, or None.
-    """
+    """The file that a table was read from."""
 
     path: Any
-    columns: tuple[str, ...] = ()
-    weight: str | None = None
+    columns: tuple[str, ...] = ()  # names of all columns of the file; empty for files of indices
+    weight: str | None = None  # name of the column of weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Table:
     """Rows of labels and a value; a row without a value is a cell to be filled.
-
-    Attributes
-    ----------
-    labels
-        Names of the modes, of every index, and of the column of values.
-    codes
-        p arrays of n indices into the labels of each mode. Tables from files and data frames use
-        the smallest unsigned type that holds them.
-    values
-        (n,) values, NaN where there is none.
-    weights
-        (n,) how much each row counts, or None if all count the same.
-    source
-        The file that the table was read from, or None.
-    predicted
-        (n,) which values are predictions, in a completed table; None in all others.
 
     Examples
     --------
@@ -62,11 +36,11 @@ class Table:
     """
 
     labels: Labels
-    codes: tuple[AnyArray, ...]
-    values: FloatArray
-    weights: FloatArray | None = None
+    codes: tuple[AnyArray, ...]  # p arrays of n indices into the labels of each mode
+    values: FloatArray  # (n,) values, NaN where there is none
+    weights: FloatArray | None = None  # (n,) how much each row counts, None if all count the same
     source: Source | None = None
-    predicted: AnyArray | None = None
+    predicted: AnyArray | None = None  # (n,) which values are predictions, in a completed table
 
     def __len__(self) -> int:
         return int(self.values.size)
@@ -117,3 +91,10 @@ class Table:
 def smallest_unsigned(length: int) -> np.dtype[np.unsignedinteger]:
     """Return the smallest unsigned type that holds the indices of a mode of this length."""
     return np.min_scalar_type(max(length - 1, 0))
+
+
+def join_chunks(chunks: list[AnyArray]) -> AnyArray:
+    """Return chunks of a column as one array and empty the list, which frees their memory."""
+    column: AnyArray = chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
+    chunks.clear()
+    return column

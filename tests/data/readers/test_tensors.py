@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import scipy.io
 
+from intensor import complete
 from intensor.data.readers import read_table
 from intensor.errors import (
     CoordinateError,
@@ -217,4 +218,29 @@ def test_names_of_modes_are_distinct():
 def test_indices_from_2_to_the_63_on_are_shown_as_they_are():
     np.savez("data.npz", coords=np.full((3, 3), 2**63, dtype=np.uint64), values=VALUES)
     with pytest.raises(FileFormatError, match="has the entry 9223372036854775808; expected"):
+        read_table("data.npz")
+
+
+def test_indices_begin_at_0_unless_the_caller_says_1():
+    save_npz(coords=[[1, 2], [3, 1]], values=[1.0, 2.0])
+    assert read_table("data.npz").coords().tolist() == [[1, 2], [3, 1]]
+    assert read_table("data.npz", one_based=True).coords().tolist() == [[0, 1], [2, 0]]
+
+
+def test_a_single_array_is_dense():
+    save_npz(counts=[[1.0, np.nan], [2.0, 3.0]])
+    table = read_table("data.npz")
+    assert table.labels.value == "counts"
+    assert table.missing().tolist() == [[0, 1]]
+
+
+def test_a_model_is_no_data():
+    complete(np.array([1.0, np.nan]), radius=1.0, exact="off", unseen="mean")[1].save("data.npz")
+    with pytest.raises(FileFormatError, match="is a model file; expected data"):
+        read_table("data.npz")
+
+
+def test_text_is_no_array_of_numbers():
+    save_npz(names=["a", "b"])
+    with pytest.raises(FileFormatError, match="'names' has the type <U1; expected numbers"):
         read_table("data.npz")

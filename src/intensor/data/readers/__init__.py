@@ -26,28 +26,14 @@ def read_table(
     one_based: bool | None = None,
     like: Labels | None = None,
 ) -> Table:
-    """Read observations and cells to be filled.
+    """Read observations, and cells to be filled: rows without a value.
 
-    Parameters
-    ----------
-    path
-        ``.csv``, ``.tsv``, ``.txt`` (any of them also ``.gz``), ``.parquet``, ``.tns``
-        (``.tns.gz``), ``.npz`` or ``.mat``.
-    value
-        Column of the values, "value" by default; a row without one is a cell to be filled.
-    modes
-        Columns of the labels; by default all but the values and the weights. For tensors,
-        which have no columns, names for the modes.
-    weight
-        Column of the weights, if there is one.
-    kind
-        "csv", "tsv", "parquet", "tns", "npz" or "mat", when the suffix does not say it.
-    one_based
-        Whether indices of a ``.tns`` or ``.mat`` file begin at 1; by default they do unless
-        there is a 0 among them. Those of ``.npz`` begin at 0 by default.
-    like
-        Labels that the file is to be compared with: its columns are read as labels of the same
-        kinds (``12`` as the string "12" where the labels are strings).
+    The suffix of the path, or ``kind``, is one of csv, tsv, parquet, tns, npz and mat. Texts may be
+    gzipped. ``value``, ``modes`` and ``weight`` name columns; by default the values are in "value"
+    and all others are modes. Tensors have no columns, so that ``modes`` names their modes. Indices
+    of ``.tns`` and ``.mat`` files begin at 1 by default unless there is a 0 among them, those of
+    ``.npz`` files at 0. If ``like`` gives labels that the file is to be compared with, its columns
+    are read as labels of the same kinds (``12`` as the string "12" where those are strings).
     """
     request = Request(value=value, modes=modes, weight=weight, one_based=one_based, like=like)
     return _read(path, kind, request)
@@ -61,14 +47,9 @@ def read_cells(
     one_based: bool | None = None,
     like: Labels | None = None,
 ) -> Table:
-    """Read cells without their values, in the order of the file.
+    """Read cells without their values, in the order of the file; options as in ``read_table``.
 
-    Parameters
-    ----------
-    path, kind, one_based, like
-        As in ``read_table``.
-    modes
-        Columns to read. A tensor must have as many modes; a column of values is passed over.
+    ``modes`` are the columns to read. A tensor must have as many modes; its values are passed over.
     """
     return _read(path, kind, Request(modes=modes, one_based=one_based, like=like, cells_only=True))
 
@@ -86,7 +67,7 @@ def _read(path: Any, kind: str | None, request: Request) -> Table:
         from intensor.data.readers import parquet  # noqa: PLC0415
 
         return parquet.read(path, request)
-    from intensor.data.readers import mat, npz, tns  # noqa: PLC0415
+    from intensor.data.readers import mat, tensors, tns  # noqa: PLC0415
 
-    read = {Format.TNS: tns.read, Format.NPZ: npz.read, Format.MAT: mat.read}[found]
+    read = {Format.TNS: tns.read, Format.NPZ: tensors.read_npz, Format.MAT: mat.read}[found]
     return read(path, request)

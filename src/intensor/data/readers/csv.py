@@ -12,15 +12,16 @@ import gzip
 import re
 import zlib
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
+from intensor.data.checks import BadRow
 from intensor.data.columns import Choice
-from intensor.data.encoding import label_type
-from intensor.data.readers.builder import TableBuilder
+from intensor.data.encoding import TableBuilder, label_type
 from intensor.data.readers.files import (
     Request,
     at_line,
@@ -31,7 +32,6 @@ from intensor.data.readers.files import (
     shorten,
 )
 from intensor.data.table import Table
-from intensor.data.values import BadRow
 from intensor.errors import EmptyDataError, FileFormatError
 
 BLOCK_BYTES = 1 << 20
@@ -53,36 +53,17 @@ LONE_RETURN = re.compile(r"\r(?!\n)")
 
 
 class _Header(NamedTuple):
-    """The first row of a file.
+    """The first row of a file."""
 
-    Attributes
-    ----------
-    names
-        Names of the columns, without blanks around them.
-    n_lines
-        Lines that the header takes, as pyarrow counts them: a carriage return within a name ends
-        one, too.
-    delimiter
-        The character that separates columns.
-    """
-
-    names: list[str]
-    n_lines: int
+    names: list[str]  # of the columns, without blanks around them
+    n_lines: int  # as pyarrow counts them: a carriage return within a name ends one, too
     delimiter: str
 
 
 def read(
     path: Any, request: Request, *, delimiter: str | None = None, block_bytes: int = BLOCK_BYTES
 ) -> Table:
-    """Read a table; see ``read_table``.
-
-    Parameters
-    ----------
-    delimiter
-        The character that separates columns; None if the header is to show it.
-    block_bytes
-        Bytes of text that are parsed at once.
-    """
+    """Read a table; see ``read_table``. Without a delimiter the header is to show it."""
     header = _read_header(path, delimiter)
     check_unique(path, header.names)
     choice = choose(path, header.names, request)
@@ -130,7 +111,8 @@ class _Reader:
                 return rejected
             self._explain(problem)
         except BadRow as problem:
-            line = _find_line(self._path, self._header.delimiter, problem.row)
+            rows = _rows(self._path, self._header.delimiter)  # the first one is the header
+            line = next((line for line, *_ in islice(rows, problem.row + 1, None)), None)
             raise row_error(problem, at_line(self._path, line, problem.text)) from None
         except (EOFError, OSError, zlib.error) as problem:
             raise FileFormatError(f"{self._path}: cannot be unpacked ({problem})") from None
@@ -164,10 +146,8 @@ class _Reader:
     def _explain(self, problem: pa.ArrowInvalid) -> NoReturn:
         """Find the row that pyarrow rejected, and raise what is wrong with it."""
         names = self._header.names
-        row = 0
-        for row, (line, fields) in enumerate(_rows(self._path, self._header.delimiter)):
-            if row == 0:
-                continue
+        line = None
+        for line, _, fields in islice(_rows(self._path, self._header.delimiter), 1, None):
             wrong = None
             if len(fields) != len(names):
                 wrong = f"has {len(fields)} fields; expected {len(names)}, as in the header"
@@ -181,7 +161,7 @@ class _Reader:
                         )
             if wrong is not None:
                 raise FileFormatError(at_line(self._path, line, wrong)) from None
-        if row == 0:
+        if line is None:
             raise EmptyDataError(f"{self._path}: has a header but no rows") from None
         raise FileFormatError(
             f"{self._path}: cannot be read as a table ({shorten(problem)})"
@@ -199,15 +179,15 @@ def _must_be_text(labels: pa.Array) -> bool:
     return bool((np.abs(labels.drop_null().to_numpy()) >= 2.0**53).any())
 
 
-def _rows(path: Any, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of the line on which each row starts, and its fields; skip blank lines."""
+def _rows(path: Any, delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
+    """Yield the first and the last line of each row, and its fields; skip blank lines."""
     with open_bytes(path) as file:
         reader = python_csv.reader(_lines(path, file), delimiter=delimiter)
         start = 1
         try:
             for fields in reader:
                 if fields:
-                    yield start, fields
+                    yield start, reader.line_num, fields
                 start = reader.line_num + 1
         except python_csv.Error as problem:
             raise FileFormatError(at_line(path, start, f"cannot be read ({problem})")) from None
@@ -236,28 +216,13 @@ def _keeps_quotes(path: Any, delimiter: str) -> bool:
             return False
 
 
-def _find_line(path: Any, delimiter: str, row: int) -> int | None:
-    """Return the line on which a row of data starts; rows count from 0, below the header."""
-    for position, (line, _) in enumerate(_rows(path, delimiter)):
-        if position == row + 1:
-            return line
-    return None
-
-
 def _first_row(path: Any, delimiter: str) -> _Header:
-    with open_bytes(path) as file:
-        reader = python_csv.reader(_lines(path, file), delimiter=delimiter)
-        try:
-            for fields in reader:
-                if len(fields) > MAX_COLUMNS:
-                    message = f"has {len(fields)} columns; expected at most {MAX_COLUMNS}"
-                    raise FileFormatError(at_line(path, 1, message))
-                if fields:
-                    within = sum(len(LONE_RETURN.findall(field)) for field in fields)
-                    names = [field.strip() for field in fields]
-                    return _Header(names, reader.line_num + within, delimiter)
-        except python_csv.Error as problem:
-            raise FileFormatError(at_line(path, 1, f"cannot be read ({problem})")) from None
+    for _, last_line, fields in _rows(path, delimiter):
+        if len(fields) > MAX_COLUMNS:
+            message = f"has {len(fields)} columns; expected at most {MAX_COLUMNS}"
+            raise FileFormatError(at_line(path, 1, message))
+        within = sum(len(LONE_RETURN.findall(field)) for field in fields)
+        return _Header([field.strip() for field in fields], last_line + within, delimiter)
     raise EmptyDataError(f"{path}: is empty")
 
 

@@ -13,10 +13,9 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from intensor._arrays import FloatArray, IndexArray, Shape
-from intensor.data.checks import MAX_INDICES
+from intensor.data.checks import MAX_INDICES, find_bad_value
 from intensor.data.readers.files import check_file, check_unique
-from intensor.data.readers.parquet import DAMAGE, INDEX_PREFIX, check_count, damaged
-from intensor.data.values import find_bad_value
+from intensor.data.readers.parquet import DAMAGE, check_count, damaged, read_fields
 from intensor.errors import (
     CoordinateError,
     EmptyDataError,
@@ -38,22 +37,12 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Dataset:
-    """Files with the same columns: a column of whole numbers per mode, and one of values.
+    """Files with the same columns: a column of whole numbers per mode, and one of values."""
 
-    Attributes
-    ----------
-    files
-        The files, in the order of their names.
-    modes, value
-        Names of the columns.
-    n_rows
-        Number of rows of all files together.
-    """
-
-    files: tuple[Path, ...]
+    files: tuple[Path, ...]  # in the order of their names
     modes: tuple[str, ...]
     value: str
-    n_rows: int
+    n_rows: int  # of all files together
 
     def batches(
         self,
@@ -121,42 +110,32 @@ class Dataset:
 def open_dataset(path: str | Path, value: str) -> Dataset:
     """Check the columns of a Parquet file, or of all files in a folder, without reading rows.
 
-    Parameters
-    ----------
-    value
-        Name of the column of values; all others are coordinates, counted from 0.
+    One column holds the values; all others are coordinates, counted from 0.
     """
     root = Path(path)
     files = tuple(sorted(root.glob("*.parquet"))) if os.path.isdir(root) else (root,)
     if not files:
         raise EmptyDataError(f"{root}: there is no *.parquet file in it")
-    first = _columns(files[0], value)
-    n_rows = 0
-    for file in files:
-        columns = _columns(file, value)
+    found = [_columns(file, value) for file in files]
+    first, n_rows = found[0][0], sum(count for _, count in found)
+    for file, (columns, _) in zip(files, found, strict=True):
         if set(columns) != set(first):
             raise FileFormatError(
                 f"{file}: has the columns {', '.join(columns)}, but {files[0]} has "
                 f"{', '.join(first)}; all files of a dataset need the same"
             )
-        n_rows += _count(file)
     if n_rows == 0:
         raise EmptyDataError(f"{root}: has columns but no rows")
     modes = tuple(name for name in first if name != value)
     return Dataset(files=files, modes=modes, value=value, n_rows=n_rows)
 
 
-def _columns(file: Path, value: str) -> dict[str, pa.DataType]:
-    """Return the columns of a file with their types, which must be numbers."""
+def _columns(file: Path, value: str) -> tuple[dict[str, pa.DataType], int]:
+    """Return the columns of a file with their types, which must be numbers, and its rows."""
     check_file(file)
-    try:
-        schema = parquet.read_schema(file)
-    except DAMAGE as problem:
-        raise damaged(file, problem) from None
-    check_unique(file, schema.names)
-    columns = {
-        field.name: field.type for field in schema if not field.name.startswith(INDEX_PREFIX)
-    }
+    fields, n_rows = read_fields(file)
+    check_unique(file, [field.name for field in fields])
+    columns = {field.name: field.type for field in fields}
     if value not in columns:
         raise FileFormatError(
             f"{file}: has no column {value!r}; its columns are {', '.join(columns)}"
@@ -169,7 +148,7 @@ def _columns(file: Path, value: str) -> dict[str, pa.DataType]:
                 raise FileFormatError(f"{file}: column {name!r} is {kind}; expected numbers")
         else:
             _check_integers(file, name, kind)
-    return columns
+    return columns, n_rows
 
 
 def _check_integers(file: Path, name: str, kind: pa.DataType) -> None:
@@ -178,13 +157,6 @@ def _check_integers(file: Path, name: str, kind: pa.DataType) -> None:
             f"{file}: column {name!r} is {kind}; expected whole numbers counted from 0 "
             "(number labels first)"
         )
-
-
-def _count(file: Path) -> int:
-    try:
-        return int(parquet.read_metadata(file).num_rows)
-    except DAMAGE as problem:
-        raise damaged(file, problem) from None
 
 
 def _bad(file: Path, row: int, text: str, error: type[InputError]) -> InputError:

@@ -11,9 +11,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from intensor.data.checks import BadRow
 from intensor.data.columns import Choice, choose_columns, choose_modes, quote_name
 from intensor.data.labels import Labels
-from intensor.data.values import BadRow
 from intensor.errors import EmptyDataError, FileFormatError, InputError, LabelError, ValuesError
 from intensor.storage.limits import open_gzip
 
@@ -65,29 +65,14 @@ MAX_QUOTED_MESSAGE = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What to read from a file.
+    """What to read from a file."""
 
-    Attributes
-    ----------
-    value, weight
-        Columns (or arrays) of the values and of the weights.
-    modes
-        Columns of the labels, or names for the modes of a file of indices.
-    one_based
-        Whether indices begin at 1; None leaves it to the format.
-    like
-        Labels that those of the file will be compared with: columns are read as labels of the
-        same kinds.
-    cells_only
-        Whether only cells are read, which may come without values.
-    """
-
-    value: str | None = None
-    modes: Sequence[str] | None = None
-    weight: str | None = None
-    one_based: bool | None = None
-    like: Labels | None = None
-    cells_only: bool = False
+    value: str | None = None  # column or array of the values
+    modes: Sequence[str] | None = None  # columns, or names for the modes of a file of indices
+    weight: str | None = None  # column or array of the weights
+    one_based: bool | None = None  # whether indices begin at 1; None leaves it to the format
+    like: Labels | None = None  # columns are read as labels of the same kinds as these
+    cells_only: bool = False  # whether only cells are read, which may come without values
 
     def text_modes(self) -> set[str]:
         """Return the modes whose labels must be read as text."""

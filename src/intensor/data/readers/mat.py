@@ -31,18 +31,8 @@ HEADER_BYTES = 128
 """Bytes of the header of version 5; its last two tell the order of bytes."""
 MATRIX, PACKED = 14, 15
 """Types of elements: an array, and an array that is packed."""
-STORED_TYPES = {
-    1: "i1",
-    2: "u1",
-    3: "i2",
-    4: "u2",
-    5: "i4",
-    6: "u4",
-    7: "f4",
-    9: "f8",
-    12: "i8",
-    13: "u8",
-}
+INTEGER_TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 12: "i8", 13: "u8"}
+STORED_TYPES = INTEGER_TYPES | {7: "f4", 9: "f8"}
 """Types of numbers in version 5."""
 NUMBER_CLASSES = range(6, 16)
 """Classes of arrays of numbers: double, single and integers."""
@@ -70,47 +60,26 @@ def read(path: Any, request: Request) -> Table:
             f"{path}: is a MATLAB file of version 7.3 (HDF5), which cannot be read; save it with "
             "save(..., '-v7')"
         )
-    elements = _read_elements(path, ())
+    elements = read_elements(path)
     for element in elements:  # passing over one of these would be a guess
         named = element.name in ("coords", "values", "shape", request.value, request.weight)
         if named and not element.numeric:
             raise FileFormatError(f"{path}: {element.name!r} is no array of numbers; expected one")
     names = [element.name for element in elements if element.numeric]
     chosen = wanted_arrays(path, names, request)
-    found = {element.name: element.array for element in _read_elements(path, chosen)}
+    found = {element.name: element.array for element in read_elements(path, chosen)}
     arrays = {name: array for name in chosen if (array := found[name]) is not None}
     return read_arrays(path, arrays, request, one_based=request.one_based)
 
 
-def _read_elements(path: Any, names: Collection[str]) -> list[Element]:
-    try:
-        return read_elements(path, names)
-    except (ValueError, OSError, OverflowError, MemoryError, zlib.error) as problem:
-        text = shorten(problem) or type(problem).__name__
-        raise FileFormatError(
-            f"{path}: cannot be read as a MATLAB file (.mat), it is truncated, damaged or "
-            f"something else ({text})"
-        ) from problem
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Element:
-    """A variable of a file.
-
-    Attributes
-    ----------
-    name, shape
-        As the file has them.
-    numeric
-        Whether it is an array of real numbers; other arrays are never read.
-    array
-        The numbers, if they were asked for.
-    """
+    """A variable of a file."""
 
     name: str
     shape: Shape
-    numeric: bool
-    array: AnyArray | None
+    numeric: bool  # whether it is an array of real numbers; other arrays are never read
+    array: AnyArray | None  # the numbers, if they were asked for
 
 
 class _Stream(Protocol):
@@ -120,22 +89,26 @@ class _Stream(Protocol):
 def read_elements(path: Any, names: Collection[str] = ()) -> list[Element]:
     """Return all variables of a file, with the numbers of those that are named.
 
-    Raises
-    ------
-    ValueError
-        When the file is damaged or no MATLAB file, or when an array claims more than the file
-        can hold.
+    Functions below raise a ``ValueError`` where the file is damaged or no MATLAB file, or where an
+    array claims more than the file can hold.
     """
-    with open(path, "rb") as file:
-        start = file.read(HEADER_BYTES)
-        size, limit = os.path.getsize(path), largest_decompressed_size(path)
-        if 0 in start[:4]:
-            file.seek(0)
-            return list(_version_4(file, size, names))
-        order = {b"IM": "<", b"MI": ">"}.get(start[126:])
-        if order is None:
-            raise ValueError("it has no mark of a MATLAB file")
-        return list(_version_5(file, order, size, limit, names))
+    try:
+        with open(path, "rb") as file:
+            start = file.read(HEADER_BYTES)
+            size, limit = os.path.getsize(path), largest_decompressed_size(path)
+            if 0 in start[:4]:
+                file.seek(0)
+                return list(_version_4(file, size, names))
+            order = {b"IM": "<", b"MI": ">"}.get(start[126:])
+            if order is None:
+                raise ValueError("it has no mark of a MATLAB file")
+            return list(_version_5(file, order, size, limit, names))
+    except (ValueError, OSError, OverflowError, MemoryError, zlib.error) as problem:
+        text = shorten(problem) or type(problem).__name__
+        raise FileFormatError(
+            f"{path}: cannot be read as a MATLAB file (.mat), it is truncated, damaged or "
+            f"something else ({text})"
+        ) from problem
 
 
 def _version_5(
@@ -163,9 +136,7 @@ def _matrix(stream: _Stream, kind: int, order: str, limit: int, names: Collectio
     flags = _part(stream, order, most=8)
     (flag,) = struct.unpack(f"{order}I", _check_length(flags[1][:4], 4))
     numeric = flag & 0xFF in NUMBER_CLASSES and not flag & COMPLEX_FLAG
-    if (
-        flag & 0xFF not in NUMBER_CLASSES and flag & 0xFF > NUMBER_CLASSES[-1]
-    ):  # functions have no more parts
+    if flag & 0xFF > NUMBER_CLASSES[-1]:  # functions have no more parts
         return Element(name="", shape=(), numeric=False, array=None)
     lengths = _part(stream, order, most=4 * MAX_MODES)[1]
     shape = struct.unpack(f"{order}{len(lengths) // 4}i", lengths[: len(lengths) // 4 * 4])
@@ -185,7 +156,7 @@ def _numbers(stream: _Stream, order: str, name: str, shape: Shape) -> AnyArray:
     numbers = np.frombuffer(data, dtype=order + STORED_TYPES[kind]) if data else np.empty(0)
     if numbers.size != n:
         raise ValueError(f"{name!r} has {numbers.size} numbers and the shape {shape}")
-    return _native(numbers.reshape(shape, order="F"))
+    return _native(numbers, shape)
 
 
 def _part(stream: _Stream, order: str, *, most: int) -> tuple[int, bytes]:
@@ -228,7 +199,7 @@ def _version_4(file: BinaryIO, size: int, names: Collection[str]) -> Iterator[El
         array = None
         if numeric and name in names:
             flat = np.frombuffer(_exactly(file, length), dtype=dtype)
-            array = _native(flat.reshape((rows, columns), order="F"))
+            array = _native(flat, (rows, columns))
         yield Element(name=name, shape=(rows, columns), numeric=numeric, array=array)
         file.seek(end)
 
@@ -268,5 +239,6 @@ def _check_length(data: bytes, size: int) -> bytes:
     return data
 
 
-def _native(array: AnyArray) -> AnyArray:
-    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+def _native(numbers: AnyArray, shape: Shape) -> AnyArray:
+    """Return an array in the order of bytes of this machine, from its columns."""
+    return numbers.astype(numbers.dtype.newbyteorder("="), copy=False).reshape(shape, order="F")

@@ -8,11 +8,10 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from intensor.data.encoding import label_type
-from intensor.data.readers.builder import TableBuilder
+from intensor.data.checks import BadRow
+from intensor.data.encoding import TableBuilder, label_type
 from intensor.data.readers.files import Request, check_unique, choose, row_error, shorten
 from intensor.data.table import Table
-from intensor.data.values import BadRow
 from intensor.errors import FileFormatError
 from intensor.storage.limits import largest_decompressed_size
 
@@ -59,15 +58,20 @@ def read(path: Any, request: Request, *, batch_rows: int = BATCH_ROWS) -> Table:
     return builder.finish(path, names)
 
 
-def _fields(path: Any) -> dict[str, pa.Field]:
-    """Return the columns by their stripped names."""
+def read_fields(path: Any) -> tuple[list[pa.Field], int]:
+    """Return the columns of a file, without the index of pandas, and its number of rows."""
     try:
         with parquet.ParquetFile(path) as file:
             schema, n_rows = file.schema_arrow, file.metadata.num_rows
-        fields = [field for field in schema if not field.name.startswith(INDEX_PREFIX)]
-        names = [field.name.strip() for field in fields]
+        return [field for field in schema if not field.name.startswith(INDEX_PREFIX)], n_rows
     except DAMAGE as problem:
         raise damaged(path, problem) from None
+
+
+def _fields(path: Any) -> dict[str, pa.Field]:
+    """Return the columns by their stripped names."""
+    fields, n_rows = read_fields(path)
+    names = [field.name.strip() for field in fields]
     # Long runs of one value pack to nothing, so the file may claim any number of rows.
     largest = largest_decompressed_size(path) // 8
     if n_rows > largest:

@@ -1,4 +1,8 @@
-"""Tensors in files (``.tns``, ``.npz``, ``.mat``), as tables whose labels are indices."""
+"""Tensors in files (``.tns``, ``.npz``, ``.mat``), as tables whose labels are indices.
+
+NumPy archives are read here, and MATLAB files hold the same arrays: a list of cells, or a dense
+array that has NaN for missing.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +12,35 @@ from typing import Any
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, Shape
+from intensor.data.checks import BadRow, find_bad_value, find_bad_weight
 from intensor.data.columns import find_column
 from intensor.data.encoding import encode_integers
 from intensor.data.labels import Labels
 from intensor.data.readers.files import Request, check_unique, choosing_from, row_error
 from intensor.data.table import Source, Table, smallest_unsigned
-from intensor.data.values import find_bad_value, find_bad_weight
 from intensor.errors import CoordinateError, EmptyDataError, FileFormatError
+from intensor.storage.archive import list_entries, read_archive
 from intensor.storage.limits import largest_decompressed_size
 
 MIN_INDICES_ALLOWED = 1 << 24
 """Number of indices that any tensor may have, however few its cells are."""
 INDICES_PER_CELL = 64
 """Number of indices that each cell of the file adds to that."""
+
+
+def read_npz(path: Any, request: Request) -> Table:
+    """Read ``coords``, ``values`` and perhaps ``shape`` and weights, or a single dense array.
+
+    Indices begin at 0 unless the request says otherwise.
+    """
+    names = list_entries(path)
+    if "header" in names and "words" in names:
+        raise FileFormatError(f"{path}: is a model file; expected data")
+    arrays = read_archive(path, wanted_arrays(path, names, request))
+    for name, array in arrays.items():
+        if array.dtype.kind not in "biuf" and "coords" not in arrays:
+            raise FileFormatError(f"{path}: {name!r} has the type {array.dtype}; expected numbers")
+    return read_arrays(path, arrays, request, one_based=bool(request.one_based))
 
 
 def start_index(lowest: int, one_based: bool | None) -> int:
@@ -42,14 +62,8 @@ def tensor_table(
 ) -> Table:
     """Return the cells of a tensor as a table.
 
-    Parameters
-    ----------
-    columns
-        p arrays of n indices counted from 0.
-    name
-        Name of the values.
-    values
-        (n,) values, or None for cells without values.
+    ``columns`` are p arrays of n indices counted from 0, ``name`` is that of the values, and there
+    are n values, or None for cells without values.
     """
     if request.cells_only:
         return _cells_table(path, columns, request)
@@ -109,13 +123,7 @@ def _check_shape(path: Any, shape: Shape, n_cells: int) -> None:
 
 
 def wanted_arrays(path: Any, names: Sequence[str], request: Request) -> list[str]:
-    """Return which arrays of a file to read: those of a list of cells, or a single dense one.
-
-    Parameters
-    ----------
-    names
-        All arrays of numbers in the file.
-    """
+    """Return which arrays of numbers to read: those of a list of cells, or a single dense one."""
     value, weight = request.value, request.weight
     with choosing_from(path):
         for name, role in ((value, "values"), (weight, "weights")):
@@ -156,11 +164,10 @@ def _from_dense(path: Any, name: str, array: AnyArray, request: Request) -> Tabl
         raise EmptyDataError(f"{path}: {name!r} has shape {array.shape}, and so no cells")
     _check_size(path, name, array)
     values = _as_floats(array).reshape(-1)
-    columns = []
-    for axis, length in enumerate(array.shape):
-        along = np.arange(length, dtype=smallest_unsigned(length))
-        others = tuple(other for other in range(array.ndim) if other != axis)
-        columns.append(np.broadcast_to(np.expand_dims(along, others), array.shape).reshape(-1))
+    columns = [
+        np.broadcast_to(along.astype(smallest_unsigned(along.size)), array.shape).reshape(-1)
+        for along in np.ix_(*map(np.arange, array.shape))
+    ]
     bad = find_bad_value(values)
     if bad is not None:
         cell = tuple(int(index) for index in np.unravel_index(bad.row, array.shape))
@@ -189,21 +196,12 @@ def _from_coords(
         )
     columns = [column - first for column in coords.T]
     name = "values" if request.value is None else request.value
-    numbers = {
-        key: None if key not in arrays else _vector(path, key, arrays[key], len(coords))
-        for key in (name, request.weight)
-        if key is not None
-    }
-    values, weights = numbers[name], numbers.get(request.weight or "")
-    for subject, bad in (
-        (f"{name!r}", None if values is None else find_bad_value(values)),
-        (
-            f"the weight in {request.weight!r}",
-            None if weights is None else find_bad_weight(weights),
-        ),
-    ):
-        if bad is not None:
-            raise row_error(bad, f"{path}, row {bad.row} of coords: {subject} {bad.text}")
+    values = _vector(path, name, arrays, len(coords))
+    weights = None if request.weight is None else _vector(path, request.weight, arrays, len(coords))
+    if values is not None:
+        _check_row(path, find_bad_value(values), f"{name!r}")
+    if weights is not None:
+        _check_row(path, find_bad_weight(weights), f"the weight in {request.weight!r}")
     shape = _stated_shape(path, arrays, tuple(int(column.max()) + 1 for column in columns))
     return tensor_table(path, columns, shape, request, name=name, values=values, weights=weights)
 
@@ -218,16 +216,23 @@ def _stated_shape(path: Any, arrays: Mapping[str, AnyArray], least: Shape) -> Sh
     return stated
 
 
-def _vector(path: Any, name: str, array: AnyArray, n: int) -> FloatArray:
-    """Return one number per cell; MATLAB's vectors are matrices with a side of 1."""
-    flat = array.reshape(-1)
-    if flat.size != n or max(array.shape, default=0) != n:
+def _vector(path: Any, name: str, arrays: Mapping[str, AnyArray], n: int) -> FloatArray | None:
+    """Return one number per cell, if the file has them; vectors of MATLAB are matrices."""
+    if name not in arrays:
+        return None
+    array = arrays[name]
+    if array.size != n or max(array.shape, default=0) != n:
         raise FileFormatError(
             f"{path}: {name!r} has shape {array.shape}; expected ({n},), one per row of 'coords'"
         )
     if array.dtype.kind not in "biuf":
         raise FileFormatError(f"{path}: {name!r} has the type {array.dtype}; expected numbers")
-    return _as_floats(flat)
+    return _as_floats(array.reshape(-1))
+
+
+def _check_row(path: Any, bad: BadRow | None, subject: str) -> None:
+    if bad is not None:
+        raise row_error(bad, f"{path}, row {bad.row} of coords: {subject} {bad.text}")
 
 
 def _check_size(path: Any, name: str, array: AnyArray) -> None:
@@ -254,13 +259,11 @@ def _as_integers(path: Any, name: str, array: AnyArray) -> AnyArray:
             integers = numbers.astype(np.int64)
             if np.array_equal(integers, numbers):
                 return integers
-    if array.dtype.kind == "u" and (not array.size or int(array.max()) < 2**63):
-        return array.astype(np.int64)
-    if array.dtype.kind == "u":
+    if array.dtype.kind == "u" and array.size and int(array.max()) >= 2**63:
         raise FileFormatError(
             f"{path}: {name!r} has the entry {int(array.max())}; expected numbers below 2^63"
         )
-    if array.dtype.kind != "i":
+    if array.dtype.kind not in "iu":
         raise FileFormatError(
             f"{path}: {name!r} has the type {array.dtype} or entries that are not whole; expected "
             "integers"

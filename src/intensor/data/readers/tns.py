@@ -7,21 +7,22 @@ and parsed by it. Lines are read one by one only to find the one to blame.
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import zlib
 from collections.abc import Iterator
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from intensor._arrays import AnyArray
+from intensor.data.checks import BadRow, find_bad_value
 from intensor.data.readers.csv import MISSING_TEXTS, NUMBER
 from intensor.data.readers.files import Request, at_line, open_bytes, row_error, shorten
 from intensor.data.readers.tensors import start_index, tensor_table
-from intensor.data.table import Table
-from intensor.data.values import BadRow, NumberColumn, find_bad_value
+from intensor.data.table import Table, join_chunks
 from intensor.errors import CoordinateError, EmptyDataError, FileFormatError
 
 CHUNK_BYTES = 1 << 22
@@ -50,7 +51,7 @@ def read(path: Any, request: Request, *, chunk_bytes: int = CHUNK_BYTES) -> Tabl
     try:
         width, n_modes = _widths(path, request)
         chunks: list[list[AnyArray]] = [[] for _ in range(n_modes)]
-        values = None if request.cells_only else NumberColumn()
+        values: list[AnyArray] = []
         lowest, n_rows = MAX_INDEX, 0
         for batch in _batches(path, width, n_modes, chunk_bytes):
             for mode, parts in enumerate(chunks):
@@ -62,27 +63,32 @@ def read(path: Any, request: Request, *, chunk_bytes: int = CHUNK_BYTES) -> Tabl
                     _reject(column, n_rows, 1 if request.one_based else 0)
                 lowest = min(lowest, low)
                 parts.append(column.astype(np.min_scalar_type(high)))
-            if values is not None:
+            if not request.cells_only:
                 numbers = batch.column(n_modes).fill_null(float("nan")).to_numpy()
                 bad = find_bad_value(numbers)
                 if bad is not None:
                     raise bad.within(n_rows, f"{name!r}")
-                values.add(numbers)
+                values.append(numbers.copy())  # it may be a view into a larger buffer
             n_rows += batch.num_rows
     except BadRow as bad:
-        raise row_error(bad, at_line(path, _find_line(path, bad.row), bad.text)) from None
+        line = next((line for line, _ in itertools.islice(_lines(path), bad.row, None)), None)
+        raise row_error(bad, at_line(path, line, bad.text)) from None
     except (EOFError, OSError, zlib.error) as problem:
         raise FileFormatError(f"{path}: cannot be unpacked ({problem})") from None
     first = start_index(lowest, request.one_based)
-    columns = [_joined(parts, first) for parts in chunks]
+    columns = [join_chunks(parts) for parts in chunks]
+    for column in columns if first else ():
+        np.subtract(column, first, out=column)
     shape = tuple(int(column.max()) + 1 for column in columns)
-    numbers = None if values is None else values.finish()
+    numbers = None if request.cells_only else join_chunks(values)
     return tensor_table(path, columns, shape, request, name=name, values=numbers)
 
 
 def _widths(path: Any, request: Request) -> tuple[int, int]:
     """Return the number of fields per line and the number of modes."""
-    width = _first_width(path)
+    width = next((len(fields) for _, fields in _lines(path)), None)
+    if width is None:
+        raise EmptyDataError(f"{path}: has no cells")
     if width > MAX_FIELDS:
         raise FileFormatError(
             f"{path}: has lines of more than {MAX_FIELDS} numbers; expected indices and a value"
@@ -93,15 +99,6 @@ def _widths(path: Any, request: Request) -> tuple[int, int]:
         wanted = f"{n_modes} indices" if request.cells_only else "indices and a value"
         raise FileFormatError(f"{path}: has lines of {width} numbers; expected {wanted}")
     return width, n_modes
-
-
-def _joined(parts: list[AnyArray], first: int) -> AnyArray:
-    """Return one column of indices counted from 0, and empty the list."""
-    column = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    parts.clear()
-    if first:
-        column -= column.dtype.type(first)
-    return column
 
 
 def _reject(column: AnyArray, first_row: int, least: int) -> NoReturn:
@@ -158,37 +155,22 @@ def _tidied(chunk: bytes) -> bytes:
     return text.strip(b" \n")
 
 
-def _lines(file: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
+def _lines(path: Any) -> Iterator[tuple[int, list[bytes]]]:
     """Yield the number of each line that is not blank, counted from 1, and its fields."""
-    for number, line in enumerate(iter(lambda: file.readline(CHUNK_BYTES), b""), start=1):
-        # The rest stays in one piece, so that a very long line takes no more memory than its bytes.
-        fields = COMMENT.sub(b"", line).split(maxsplit=MAX_FIELDS)
-        if fields:
-            yield number, fields
-
-
-def _first_width(path: Any) -> int:
     with open_bytes(path) as file:
-        for _, fields in _lines(file):
-            return len(fields)
-    raise EmptyDataError(f"{path}: has no cells")
-
-
-def _find_line(path: Any, row: int) -> int | None:
-    with open_bytes(path) as file:
-        for position, (line, _) in enumerate(_lines(file)):
-            if position == row:
-                return line
-    return None
+        for number, line in enumerate(iter(lambda: file.readline(CHUNK_BYTES), b""), start=1):
+            # The rest stays in one piece: a very long line takes no more memory than its bytes.
+            fields = COMMENT.sub(b"", line).split(maxsplit=MAX_FIELDS)
+            if fields:
+                yield number, fields
 
 
 def _explain(path: Any, width: int, n_modes: int, problem: object = "") -> NoReturn:
     """Find the line that cannot be used, and raise what is wrong with it."""
-    with open_bytes(path) as file:
-        for line, fields in _lines(file):
-            wrong = _find_fault(fields, width, n_modes)
-            if wrong:
-                raise FileFormatError(at_line(path, line, wrong)) from None
+    for line, fields in _lines(path):
+        wrong = _find_fault(fields, width, n_modes)
+        if wrong:
+            raise FileFormatError(at_line(path, line, wrong)) from None
     raise FileFormatError(f"{path}: cannot be read as a .tns file ({shorten(problem)})") from None
 
 

@@ -8,8 +8,8 @@ from hypothesis.extra import numpy as hnp
 
 import intensor
 from intensor import complete, errors
-from intensor.containers.base import open_container
-from intensor.containers.dense import DenseContainer
+from intensor.containers import open_container
+from intensor.containers.arrays import DenseContainer
 
 QUICK = {"radius": 1.0, "exact": "off", "unseen": "mean"}
 
