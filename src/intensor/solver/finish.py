@@ -16,8 +16,7 @@ from intensor.solver.engine import Engine, Version
 from intensor.solver.result import Counters, Progress, Result, Seconds, Status
 from intensor.solver.settings import Settings
 
-CELLS_AT_ONCE = 1 << 15
-"""Cells that are predicted at a time when the objective is recomputed."""
+CELLS_AT_ONCE = 1 << 15  # cells that are predicted at a time when the objective is recomputed
 
 
 def finish(

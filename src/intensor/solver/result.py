@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import enum
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from intensor.errors import EmptyModelWarning
 from intensor.model.model import Model
+from intensor.problem.reindex import FullTensor
 
 
 class Status(enum.Enum):
@@ -125,6 +126,17 @@ class Result:
             f"<Result {self.status}: objective {self.objective:.6g}, bound {self.bound:.6g}, "
             f"gap {self.gap:.3g}, {len(self.model)} boxes, {self.seconds.total:.3g} s>"
         )
+
+
+def expand_model(model: Model, full: FullTensor) -> Model:
+    """Return a model of the condensed tensor as one of the full tensor."""
+    return replace(model, vertices=full.expand_vertices(model.vertices))
+
+
+def expand_result(result: Result, full: FullTensor) -> Result:
+    """Return a result for the condensed tensor as one for the full tensor."""
+    witness = None if result.witness is None else expand_model(result.witness, full)
+    return replace(result, model=expand_model(result.model, full), witness=witness)
 
 
 def warn_if_empty(result: Result, stacklevel: int = 3) -> None:

@@ -25,10 +25,7 @@ CHECKED = (SOLVE_RADIUS, TOL, SOLVE_RTOL, MAX_ITERATIONS, TIME_LIMIT, SEED, THRE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What to solve for and when to stop.
-
-    The fields are the options of ``solve`` by the same names, as values that have been checked.
-    """
+    """The options of ``solve`` by the same names, as values that have been checked."""
 
     radius: float
     tol: float = TOL.default
