@@ -16,7 +16,7 @@ from fuzz.formats import FORMATS, made
 from fuzz.pool import Worker, run_cases, tally
 from fuzz.worker import Watch, run_case
 
-N_MUTATIONS = 10
+N_MUTATIONS = 20
 """Number of mutations per format in the default tests."""
 BATCH = 200
 BATCHES = 10

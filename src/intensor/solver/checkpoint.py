@@ -246,7 +246,7 @@ def random_boxes(shape: Shape, scale: float) -> Model:
 
 def _read(path: Path, kind: str) -> TreeReader:
     """Return the content of a file, if it is a checkpoint of this format and kind."""
-    saved = read_tree(path, CHECKPOINT)
+    saved = read_tree(path)
     version = saved.count("format_version")
     if version != FORMAT_VERSION:
         raise CheckpointError(

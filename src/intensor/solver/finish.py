@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 
@@ -94,9 +95,6 @@ def mean_squared_error(model: Model, observations: Data, threads: int | None = 1
         residual = predicted - observations.means[part]
         errors[block] = inner(shares[part] * residual, residual)
 
-    workers = Workers(threads)
-    try:
+    with contextlib.closing(Workers(threads)) as workers:
         workers.run(add_up, len(starts))
-    finally:
-        workers.close()
     return float(errors.sum()) + observations.within

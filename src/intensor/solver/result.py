@@ -139,7 +139,7 @@ def expand_result(result: Result, full: FullTensor) -> Result:
     return replace(result, model=expand_model(result.model, full), witness=witness)
 
 
-def warn_if_empty(result: Result, stacklevel: int = 3) -> None:
+def warn_if_empty(result: Result) -> None:
     """Warn of a model without boxes, if a limit is the cause."""
     if len(result.model) or result.status not in (Status.TIME_LIMIT, Status.ITERATION_LIMIT):
         return
@@ -148,5 +148,5 @@ def warn_if_empty(result: Result, stacklevel: int = 3) -> None:
         f"the run ended ({result.status}) before its model had a single box, so that boxes add "
         f"nothing to any prediction; raise {limit}, or give fewer observations",
         EmptyModelWarning,
-        stacklevel=stacklevel,
+        stacklevel=3,
     )

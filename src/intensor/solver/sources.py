@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sized
 from dataclasses import replace
 from os import PathLike
@@ -104,11 +105,8 @@ def _from_arrays(
         needed = collapsing_bytes(size[0], size[1], copied=copied)
         what = f"collapsing {size[0]} observations of {size[1]} modes"
         require_memory(needed, what, advice=OTHER_PLACES, limit=limit)
-    workers = Workers(settings.threads)
-    try:
+    with contextlib.closing(Workers(settings.threads)) as workers:
         cells = observe(coords, values, sample_weight=sample_weight, workers=workers, **options)
-    finally:
-        workers.close()
     condensed, full = condense(cells)
     needed = version.bytes_needed(condensed.n_cells, condensed.shape)
     if full is not None:

@@ -73,14 +73,14 @@ def write_tree(path: Any, tree: Tree) -> None:
     write_entries(path, _encode(tree, "", arrays), arrays, single_writer=True)
 
 
-def read_tree(path: Any, kind: FileKind = CHECKPOINT) -> TreeReader:
-    """Read a tree back (see ``read_entries``)."""
-    header, arrays = read_entries(path, kind)
+def read_tree(path: Any) -> TreeReader:
+    """Read the tree of a checkpoint (see ``read_entries``)."""
+    header, arrays = read_entries(path, CHECKPOINT)
     try:
         tree = _decode(header, arrays)
     except (LookupError, TypeError, RecursionError):
-        raise kind.damaged(path, "its header names an array that is not there") from None
-    return TreeReader(tree, path, kind=kind)
+        raise CHECKPOINT.damaged(path, "its header names an array that is not there") from None
+    return TreeReader(tree, path)
 
 
 def _encode(value: Any, name: str, arrays: dict[str, AnyArray]) -> Any:

@@ -201,7 +201,7 @@ def test_the_time_limit_ends_an_exact_call():
 
 
 def test_without_an_exact_oracle_nothing_is_called_optimal():
-    data, optimum = noisy((5, 5, 5), 80, 0)
+    data, optimum = noisy((4, 4, 5), 70, 0)
     result = solve(data, tol=1e-9, exact="off")
     assert result.status is Status.STALLED
     assert result.bound <= optimum <= result.objective + 1e-14
