@@ -73,7 +73,7 @@ def as_number(claim: Any) -> float:
 
 
 def _size(model: Model) -> float:
-    """Return the sum of the weights' sizes; NaN when there is none."""
+    """Return the sum of the weights' sizes; NaN when they are not a vector of finite floats."""
     weights = np.asarray(model.weights)
     if weights.ndim != 1 or weights.dtype.kind != "f" or not np.isfinite(weights).all():
         return math.nan

@@ -90,7 +90,8 @@ def drive(
         if stopped and status is None:
             status = Status.STOPPED
 
-    if state.value - state.bound <= WITHIN_TOLERANCE * tolerance / scale:  # not as far as aimed
+    # The target is below the tolerance, so a solve that missed the target may still be OPTIMAL.
+    if state.value - state.bound <= WITHIN_TOLERANCE * tolerance / scale:
         status = Status.OPTIMAL
     return finish(
         engine,

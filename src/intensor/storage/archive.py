@@ -23,8 +23,18 @@ ARCHIVE = "a NumPy archive (.npz)"
 COMPRESSION_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """Compression methods that NumPy writes. The zip library decompresses others without a limit."""
 DAMAGE_ERRORS = (
-    *(zipfile.BadZipFile, zlib.error, tokenize.TokenError, EOFError, OSError, RuntimeError),
-    *(ValueError, SyntaxError, TypeError, LookupError, MemoryError, OverflowError),
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    SyntaxError,
+    TypeError,
+    LookupError,
+    MemoryError,
+    OverflowError,
+    tokenize.TokenError,
 )
 """Errors that the readers of zip archives and of NumPy headers raise on damaged files."""
 

@@ -41,9 +41,8 @@ def ask_exact(
 ) -> Findings:
     """Ask the exact oracle once per sign of the polytope, with the incumbent as a start.
 
-    ``product`` is gradient times iterate. No vertex is asked for that gains no more than
-    ``allowed``; each call brings at most ``pool`` vertices, of which those in ``known`` are left
-    out.
+    ``product`` is gradient times iterate. Vertices that gain at most ``allowed`` are not asked for.
+    Each call brings at most ``pool`` vertices, and those in ``known`` are left out.
     """
     bound, gain, gains_enough, source = math.inf, -math.inf, False, ""
     flags: list[FlagArray] = []

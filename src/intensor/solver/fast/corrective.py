@@ -57,7 +57,7 @@ class Corrective:
         self._tuning = tuning
 
     def start_from_sample(self, budget: Budget) -> bool:
-        """Take the vertices that solve a sample of the cells; say whether there are any."""
+        """Take the vertices that solve a sample of the cells; return whether there are any."""
         cells, tuning = self.active.cells, self._tuning
         least = max(tuning.large_cells // 2, tuning.sample_cells_per_index * sum(cells.shape))
         if cells.n_cells <= 2 * least:
@@ -90,7 +90,7 @@ class Corrective:
                 break
 
     def price(self, budget: Budget) -> bool:
-        """Look for new vertices and let them in; say whether the master has work to do."""
+        """Look for new vertices and let them in; return whether the master has work to do."""
         effort = self._efforts[self._effort]
         if self._effort == 0 and self.active.master.size > self._tuning.crowded_support:
             effort = self._tuning.effort_crowded
@@ -107,7 +107,7 @@ class Corrective:
         return False
 
     def _admit_new(self, proposals: Proposals) -> bool:
-        """Let in the proposals and refined vertices; say whether there are any."""
+        """Let in the proposals and refined vertices; return whether there are any."""
         refined = None
         if self.active.master.size <= self._tuning.max_refined_support:
             refined = self._pricing.refine(self.active, REFINEMENT_SHARE * self._tolerance)

@@ -173,7 +173,7 @@ class FastEngine:
         self.state = State(value=active.value, bound=active.cells.constant)
 
     def capture(self) -> Tree:
-        """Return all that the next round depends on, but for the cells."""
+        """Return everything that the next round depends on, except the cells."""
         return {
             "radii": np.array(self._radii),
             "seeded": self._started,

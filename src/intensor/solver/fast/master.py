@@ -155,7 +155,7 @@ class Master:
     def _exchange(
         self, gram: FloatArray, count: int, half_gradient: FloatArray, tolerance: float
     ) -> bool:
-        """Exchange weight between pairs; say whether that was enough."""
+        """Exchange weight between pairs; return whether that was enough."""
         max_steps = self._tuning.exchanges_per_vertex * count
         _, apart = exchange(gram, count, tolerance, max_steps, half_gradient, self.weights)
         used = np.flatnonzero(self.weights[:count])
