@@ -31,9 +31,8 @@ def surface() -> str:
     for name in intensor.__all__:
         found = getattr(intensor, name)
         if isinstance(found, ModuleType):
-            blocks += [
-                block(f"{name}.{part}", getattr(found, part)) for part in sorted(found.__all__)
-            ]
+            parts = getattr(found, "__all__", [part for part in vars(found) if part[0] != "_"])
+            blocks += [block(f"{name}.{part}", getattr(found, part)) for part in sorted(parts)]
         else:
             blocks.append(block(name, found))
     blocks.append(fitted())

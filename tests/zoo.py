@@ -5,10 +5,19 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 from scipy.optimize import lsq_linear, nnls
 
 import intensor
 from intensor.data.observations import observe
+
+
+def mostly_slow(parameters, *, telling):
+    """Mark the parameters of a test as slow that repeat what a few telling ones show."""
+    return [
+        name if name in telling else pytest.param(name, marks=pytest.mark.slow)
+        for name in parameters
+    ]
 
 
 def all_vertices(shape):

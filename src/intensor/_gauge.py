@@ -31,12 +31,10 @@ from intensor.runtime.budget import Budget, listen_for_interrupt
 from intensor.runtime.memory import require_memory
 
 EPS = float(np.finfo(np.float64).eps)
-STARTS_PER_ROUND = 60
-"""Heuristic descents per round; each may give a column."""
+STARTS_PER_ROUND = 60  # heuristic descents per round; each may give a column
 FLIPPED_SHARES = (0.1, 0.25, 0.5)
 """Shares of a known vertex's flags that are flipped to make a start."""
-ROUNDS_PER_EXACT_CALL = 10
-"""An exact search that is cheap is asked every time this number of rounds has passed."""
+ROUNDS_PER_EXACT_CALL = 10  # rounds between two calls of an exact search that is cheap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -141,6 +139,7 @@ class _Columns:
     def generate(self, scale: float, choice: ExactChoice, rtol: float, budget: Budget) -> GaugeNorm:
         """Add columns until no vertex prices out, keeping the best bounds."""
         exact = choice.oracle(self._cells)
+        slow = isinstance(exact, MipOracle | FreeBoundOracle)
         lower, rounds = 1.0, 0
         while True:
             rounds += 1
@@ -150,10 +149,8 @@ class _Columns:
                 break
             costs = self._costs(dual)
             found = self._propose(costs, budget)
-            cheap = rounds % ROUNDS_PER_EXACT_CALL == 0 and not isinstance(
-                exact, MipOracle | FreeBoundOracle
-            )
-            if (cheap or not found) and not budget.spent:
+            due = not slow and rounds % ROUNDS_PER_EXACT_CALL == 0
+            if (due or not found) and not budget.spent:
                 answer = exact.minimise(costs, budget=budget)
                 # No vertex holds more than -bound of the dual, so dual / -bound is feasible.
                 most = max(1.0, -answer.bound)

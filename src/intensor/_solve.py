@@ -14,12 +14,10 @@ from intensor.options import declared
 from intensor.options.option import documented
 from intensor.oracles.cascade import ExactChoice, find_exact
 from intensor.runtime.budget import Budget, listen_for_interrupt
-from intensor.solver.checkpoint import NO_SNAPSHOTS, CheckpointFile, check_checkpoint
-from intensor.solver.condensing import expand_result
+from intensor.solver.checkpoint import NO_SNAPSHOTS, CheckpointFile, check_checkpoint, fingerprint
 from intensor.solver.engine import Version
-from intensor.solver.fingerprint import fingerprint
 from intensor.solver.loop import Callback, run
-from intensor.solver.result import Result, warn_if_empty
+from intensor.solver.result import Result, expand_result, warn_if_empty
 from intensor.solver.settings import Settings, check_settings
 from intensor.solver.sources import collect
 from intensor.solver.variants import find_version

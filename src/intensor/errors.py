@@ -39,43 +39,6 @@ Each message says what was got, what was expected and what to do. Reaching a lim
 iterations, Ctrl-C) is not an error: it is the ``status`` of the result.
 """
 
-from __future__ import annotations
-
-__all__ = [
-    "CheckpointError",
-    "CheckpointWarning",
-    "ClusterError",
-    "CoordinateError",
-    "DenseTooLargeError",
-    "DeviceError",
-    "DeviceMemoryError",
-    "EmptyDataError",
-    "EmptyModelWarning",
-    "FileFormatError",
-    "InputError",
-    "IntensorError",
-    "IntensorWarning",
-    "LabelError",
-    "MemoryLimitError",
-    "MissingExtraError",
-    "ModeWarning",
-    "ModelFileError",
-    "NegativeValueError",
-    "NothingToFillWarning",
-    "RadiusError",
-    "RadiusWarning",
-    "RemainderWarning",
-    "SettingError",
-    "ShapeError",
-    "SolverFailedError",
-    "SolverUnavailableError",
-    "UnknownVersionError",
-    "UnseenIndexError",
-    "UnseenIndexWarning",
-    "ValuesError",
-    "WorkerLostError",
-]
-
 
 class IntensorError(Exception):
     """Base of all errors of this library."""

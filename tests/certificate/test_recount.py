@@ -82,10 +82,10 @@ SIZES = {
     "one mode": ((60_000,), 60_000),
     "one longer mode": ((500_000,), 100_000),
     "two modes": ((40_000, 12), 60_000),
-    "two long modes": ((60_000, 50_000), 60_000),
+    "two long modes": ((40_000, 30_000), 30_000),
     "three modes, the longest is long": ((50_000, 4, 3), 80_000),
     "a very long mode": ((3 * 10**6, 5), 20_000),
-    "many observations of few cells": ((6, 5, 4), 200_000),
+    "many observations of few cells": ((6, 5, 4), 120_000),
 }
 
 

@@ -8,10 +8,11 @@ from intensor.oracles.contraction import PerIndexRemembered
 from intensor.solver.paper.engine import Blended
 from intensor.solver.paper.iterate import Iterate
 from intensor.solver.paper.rows import DenseRows
+from intensor.solver.paper.steps import LocalStep
 from intensor.solver.variants import VERSIONS
 
 
-class AwayStep:
+class AwayStep(LocalStep):
     """Towards the best active vertex or away from the worst, whichever falls faster at first."""
 
     def take(self, iterate: Iterate) -> None:

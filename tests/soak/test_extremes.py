@@ -13,7 +13,7 @@ from .extremes import check, draw
 from .nearest import optimum
 
 
-@pytest.mark.parametrize("first", range(0, 160, 20))
+@pytest.mark.parametrize("first", [0, 20])
 def test_nothing_is_wrong(first):
     for number in range(first, first + 20):
         problem = draw(number)
@@ -30,7 +30,7 @@ def test_what_was_wrong_once(number):
 @pytest.mark.slow
 def test_nothing_is_wrong_with_thousands():
     wrong = {}
-    for number in range(200, 3200):
+    for number in range(40, 3200):
         problem = draw(number)
         found = check(problem, problem.solve())
         if found:

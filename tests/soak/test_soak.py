@@ -7,10 +7,10 @@ from soak.checker import best_of, check
 from soak.families import FIRST, SOLVERS, CutFit, draw_any
 from soak.problems import RTOL, VERSIONS, draw
 
-SLICE = range(36)
-"""Three of each version: they come in turn."""
-SPECIAL = range(FIRST, FIRST + 30)
-"""Ten of each family, which come in turn."""
+SLICE = range(12)
+"""One of each version: they come in turn."""
+SPECIAL = range(FIRST, FIRST + 15)
+"""Five of each family, which come in turn."""
 ALL = range(2000)
 BATCH = 50
 
@@ -28,14 +28,14 @@ def findings(numbers):
 @pytest.mark.parametrize("version", range(len(VERSIONS)))
 def test_nothing_is_wrong_with_a_slice(version):
     numbers = [number for number in SLICE if number % len(VERSIONS) == version]
-    assert len(numbers) == 3
+    assert len(numbers) == 1
     assert findings(numbers) == []
 
 
 @pytest.mark.parametrize("family", range(3))
 def test_nothing_is_wrong_with_special_problems(family):
     numbers = [number for number in SPECIAL if number % 3 == family]
-    assert len(numbers) == 10
+    assert len(numbers) == 5
     assert findings(numbers) == []
 
 

@@ -2,6 +2,7 @@
 
 import doctest
 import itertools
+import json
 import os
 import random
 import signal
@@ -12,11 +13,18 @@ import numpy as np
 import pytest
 
 import intensor
+import zoo
+from intensor.data.observations import observe
 from intensor.errors import CheckpointError, CheckpointWarning, FileFormatError, SettingError
 from intensor.oracles.base import Answer
 from intensor.oracles.cascade import TimeLimitedOracle
 from intensor.solver import checkpoint as module
+from intensor.solver.checkpoint import fingerprint, random_boxes
+from intensor.solver.fast.engine import Fast
+from intensor.solver.fast.tuning import Tuning
 from intensor.solver.result import Status
+from intensor.solver.sources import condense
+from intensor.solver.variants import VERSIONS
 from intensor.storage.codec import read_tree, write_tree
 
 DATA = intensor.planted((6, 6, 6), 120, noise=0.3)
@@ -27,6 +35,11 @@ def solve(data=DATA, *, stop=None, **options):
     callback = None if stop is None else lambda progress: progress.iteration < stop
     options = {"radius": 1.0, "shape": data.shape, "callback": callback, **options}
     return intensor.solve(data.coords, data.values, **options)
+
+
+@pytest.fixture(scope="module")
+def undisturbed():
+    return solve()
 
 
 def without_time(result):
@@ -45,22 +58,23 @@ def assert_same(result, other):
     assert without_time(result) == without_time(other)
 
 
-def stops(undisturbed):
-    n = undisturbed.counters.iterations
-    return [n // 3, n - 1]
-
-
-@pytest.mark.parametrize("version", ["fast", *range(11)])
-def test_every_version_goes_on_as_if_nothing_had_happened(tmp_path, version):
-    options = {"version": version, "max_iterations": None if version == "fast" else 90}
-    undisturbed = solve(**options)
-    for stop in stops(undisturbed):
-        path = tmp_path / f"{stop}.npz"
-        cut = solve(stop=stop, checkpoint=path, **options)
+def check_resuming(folder, *, data=DATA, stops=None, **options):
+    """Solve at a stretch, and again with a stop at each of some rounds; return the former."""
+    whole = solve(data, **options)
+    n = whole.counters.iterations
+    for stop in stops or (n // 3, n - 1):
+        path = folder / f"{stop}.npz"
+        cut = solve(data, stop=stop, checkpoint=path, **options)
         assert cut.status is Status.STOPPED
-        assert_same(solve(checkpoint=path, resume=True, **options), undisturbed)
-        # a run that has ended ends at once
-        assert_same(solve(checkpoint=path, resume=True, **options), undisturbed)
+        assert_same(solve(data, checkpoint=path, resume=True, **options), whole)
+    # a run that has ended ends at once
+    assert_same(solve(data, checkpoint=path, resume=True, **options), whole)
+    return whole
+
+
+@pytest.mark.parametrize("version", zoo.mostly_slow(range(11), telling=(0, 6, 10)))
+def test_every_version_of_the_paper_goes_on_as_if_nothing_had_happened(tmp_path, version):
+    check_resuming(tmp_path, version=version, max_iterations=60)
 
 
 @pytest.mark.parametrize(
@@ -73,35 +87,27 @@ def test_every_version_goes_on_as_if_nothing_had_happened(tmp_path, version):
     ],
 )
 def test_every_kind_of_problem(tmp_path, options):
-    undisturbed = solve(**options)
-    for stop in stops(undisturbed):
-        path = tmp_path / f"{stop}.npz"
-        solve(stop=stop, checkpoint=path, **options)
-        assert_same(solve(checkpoint=path, resume=True, **options), undisturbed)
+    check_resuming(tmp_path, **options)
 
 
-def test_many_vertices(tmp_path):
+def test_many_vertices(tmp_path, monkeypatch):
     """Vertices come and go, the master exchanges weight between pairs: all of it is in the file."""
-    data = intensor.planted((9, 9, 9), 2000, noise=0.5)
-    options = {"exact": "off", "radius": 30.0, "max_iterations": 200}
-    undisturbed = solve(data, **options)
-    assert max(row.active for row in undisturbed.trace) > 256  # enough for exchanges
-    assert undisturbed.counters.drops > 0
-    for stop in (20, 170, 195):
-        path = tmp_path / f"{stop}.npz"
-        solve(data, stop=stop, checkpoint=path, **options)
-        assert_same(solve(data, checkpoint=path, resume=True, **options), undisturbed)
+    tuning = Tuning(exchange_support=24, spare_vertices=8)
+    monkeypatch.setitem(VERSIONS, "exchanging", Fast(tuning=tuning))
+    data = intensor.planted((6, 6, 6), 400, noise=0.5)
+    options = {"version": "exchanging", "exact": "off", "radius": 30.0, "max_iterations": 60}
+    whole = check_resuming(tmp_path, data=data, stops=(10, 50), **options)
+    assert max(row.active for row in whole.trace) > tuning.exchange_support
+    assert whole.counters.drops > 0
 
 
-def test_a_sample_first(tmp_path):
-    data = intensor.planted((64, 64, 64), 36_000, noise=0.3)
-    assert len(np.unique(data.coords, axis=0)) > 1 << 15  # enough for a sample
-    options = {"exact": "off", "radius": 3.0, "max_iterations": 6}
-    undisturbed = solve(data, **options)
-    for stop in (1, 4):
-        path = tmp_path / f"{stop}.npz"
-        solve(data, stop=stop, checkpoint=path, **options)
-        assert_same(solve(data, checkpoint=path, resume=True, **options), undisturbed)
+def test_a_sample_first(tmp_path, monkeypatch):
+    tuning = Tuning(large_cells=400, sample_cells_per_index=4)
+    monkeypatch.setitem(VERSIONS, "sampling", Fast(tuning=tuning))
+    data = intensor.planted((16, 16, 16), 1500, noise=0.3)
+    assert len(np.unique(data.coords, axis=0)) > 2 * tuning.large_cells  # enough for a sample
+    options = {"version": "sampling", "exact": "off", "radius": 3.0, "max_iterations": 6}
+    check_resuming(tmp_path, data=data, stops=(1, 4), **options)
 
 
 def test_files_and_clusters(tmp_path):
@@ -119,6 +125,7 @@ def test_files_and_clusters(tmp_path):
     assert here.objective == pytest.approx(undisturbed.objective, rel=1e-9)
 
 
+@pytest.mark.slow  # a cluster takes seconds to start
 @pytest.mark.filterwarnings("ignore")  # of Dask's own
 def test_on_a_cluster(tmp_path):
     distributed = pytest.importorskip("distributed")
@@ -144,9 +151,8 @@ def test_on_a_device(tmp_path):
     assert_same(solve(data, checkpoint=path, resume=True, **options), undisturbed)
 
 
-def test_a_limit_of_iterations_can_be_raised(tmp_path):
+def test_a_limit_of_iterations_can_be_raised(tmp_path, undisturbed):
     path = tmp_path / "run.npz"
-    undisturbed = solve()
     assert solve(checkpoint=path, max_iterations=10).status is Status.ITERATION_LIMIT
     assert solve(checkpoint=path, resume=True, max_iterations=10).counters.iterations == 10
     assert_same(solve(checkpoint=path, resume=True), undisturbed)
@@ -160,8 +166,8 @@ class Clock:
         monkeypatch.setattr("intensor.runtime.budget.time.perf_counter", lambda: self.now)
 
 
-def test_time_spent_before_counts(tmp_path, monkeypatch):
-    clock, path, undisturbed = Clock(monkeypatch), tmp_path / "run.npz", solve()
+def test_time_spent_before_counts(tmp_path, monkeypatch, undisturbed):
+    clock, path = Clock(monkeypatch), tmp_path / "run.npz"
 
     def tick(progress):
         clock.now += 1.0
@@ -181,9 +187,9 @@ def test_time_spent_before_counts(tmp_path, monkeypatch):
     assert_same(solve(**options, resume=True), undisturbed)
 
 
-def test_a_round_that_was_cut_short_is_not_kept(tmp_path, monkeypatch):
+def test_a_round_that_was_cut_short_is_not_kept(tmp_path, monkeypatch, undisturbed):
     """The exact oracle is cut off by the limit; what goes on asks it again."""
-    clock, path, undisturbed = Clock(monkeypatch), tmp_path / "run.npz", solve()
+    clock, path = Clock(monkeypatch), tmp_path / "run.npz"
 
     def too_slow(self, costs, **options):
         clock.now += 100.0
@@ -197,8 +203,8 @@ def test_a_round_that_was_cut_short_is_not_kept(tmp_path, monkeypatch):
     assert_same(solve(checkpoint=path, resume=True, time_limit=1e6), undisturbed)
 
 
-def test_ctrl_c_can_be_gone_on_from(tmp_path):
-    path, undisturbed = tmp_path / "run.npz", solve()
+def test_ctrl_c_can_be_gone_on_from(tmp_path, undisturbed):
+    path = tmp_path / "run.npz"
 
     def interrupt(progress):
         if progress.iteration == 20:
@@ -209,8 +215,8 @@ def test_ctrl_c_can_be_gone_on_from(tmp_path):
     assert_same(solve(checkpoint=path, resume=True), undisturbed)
 
 
-def test_an_error_in_a_callback_loses_nothing(tmp_path):
-    path, undisturbed = tmp_path / "run.npz", solve()
+def test_an_error_in_a_callback_loses_nothing(tmp_path, undisturbed):
+    path = tmp_path / "run.npz"
 
     def fail(progress):
         if progress.iteration == 20:
@@ -362,8 +368,8 @@ def test_flipped_bits_are_errors(tmp_path):
     assert refused > 45  # some bits of an archive mean nothing
 
 
-def test_memory_is_not_reserved_for_a_claim(tmp_path):
-    path, undisturbed = tmp_path / "run.npz", solve()
+def test_memory_is_not_reserved_for_a_claim(tmp_path, undisturbed):
+    path = tmp_path / "run.npz"
     solve(checkpoint=path, max_iterations=10)
     tree = read_tree(path).tree
     tree["content"]["engine"]["core"]["active"]["capacity"] = 64 << 30
@@ -395,8 +401,8 @@ def test_a_folder_that_cannot_be_written_to(tmp_path):
         tmp_path.chmod(0o700)
 
 
-def test_a_disk_that_fills_up_later_costs_no_run(tmp_path, monkeypatch):
-    path, undisturbed = tmp_path / "run.npz", solve()
+def test_a_disk_that_fills_up_later_costs_no_run(tmp_path, monkeypatch, undisturbed):
+    path = tmp_path / "run.npz"
     solve(checkpoint=path, max_iterations=10)
     content = path.read_bytes()
 
@@ -439,21 +445,16 @@ def test_settings_are_checked():
     assert not os.path.exists("run.npz")
 
 
-def test_no_file_yet_is_a_start(tmp_path):
+def test_no_file_yet_is_a_start(tmp_path, undisturbed):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result = solve(checkpoint=tmp_path / "run.npz", resume=True)
-    assert_same(result, solve())
+    assert_same(result, undisturbed)
     assert os.listdir(tmp_path) == ["run.npz"]
 
 
 def test_momentum_is_kept(tmp_path):
-    options = {"version": 5, "max_iterations": 24, "seed": 3}
-    undisturbed = solve(**options)
-    for stop in range(1, 24, 3):
-        path = tmp_path / f"{stop}.npz"
-        solve(stop=stop, checkpoint=path, **options)
-        assert_same(solve(checkpoint=path, resume=True, **options), undisturbed)
+    check_resuming(tmp_path, version=5, max_iterations=24, seed=3, stops=(1, 7, 22))
 
 
 def test_the_page_on_checkpoints_runs():
@@ -461,3 +462,50 @@ def test_the_page_on_checkpoints_runs():
     failed, tried = doctest.testfile(str(page), module_relative=False)
     assert tried >= 7
     assert failed == 0
+
+
+# --- a fingerprint tells data apart, whatever the order of its rows
+
+NOISY = zoo.noisy((5, 4, 4), 60, rep=5)
+
+
+def of(coords=NOISY.coords, values=NOISY.values, **options):
+    return fingerprint(observe(coords, values, shape=NOISY.shape, **options))
+
+
+def test_the_order_of_rows_does_not_matter():
+    order = np.random.default_rng(0).permutation(NOISY.values.size)
+    known, found = of(), of(NOISY.coords[order], NOISY.values[order])
+    assert found["random_boxes"] == pytest.approx(known["random_boxes"], rel=1e-12)
+    assert found["mean_square"] == pytest.approx(known["mean_square"], rel=1e-12)
+    for name in ("shape", "indices", "n", "n_cells"):
+        assert found[name] == known[name]
+
+
+def test_every_change_of_the_data_is_seen():
+    known = of()["random_boxes"]
+    low, high = int(NOISY.values.argmin()), int(NOISY.values.argmax())
+    swapped, nudged, moved = NOISY.values.copy(), NOISY.values.copy(), NOISY.coords.copy()
+    swapped[[low, high]] = swapped[[high, low]]
+    nudged[high] *= 1.0 + 1e-6
+    moved[0] = (moved[0] + 1) % NOISY.shape
+    for other in (of(values=swapped), of(values=nudged), of(coords=moved)):
+        assert abs(other["random_boxes"] - known) > 1e-10 * known
+    assert of(NOISY.coords[1:], NOISY.values[1:])["n"] == of()["n"] - 1
+
+
+def test_the_random_model_is_always_the_same_and_covers_half():
+    one, other = random_boxes((20, 30), 2.0), random_boxes((20, 30), 2.0)
+    assert one.weights.tolist() == other.weights.tolist()
+    assert one.vertices.words.tolist() == other.vertices.words.tolist()
+    cells = tuple(np.indices((20, 30)).reshape(2, -1))
+    covered = one.evaluate(cells).mean() / one.weights.sum()
+    assert 0.4 < covered < 0.6
+
+
+def test_fingerprints_can_be_written_as_json():
+    few, full = condense(observe([[70, 0], [900, 2]], [1.0, 2.0]))
+    found = fingerprint(few, full)
+    assert json.loads(json.dumps(found))["shape"] == [901, 3]
+    assert len(found["indices"]) == 2
+    assert fingerprint(few)["indices"] == []

@@ -5,10 +5,10 @@ import pytest
 
 from intensor.data.observations import observe
 from intensor.model.model import build_model
+from intensor.solver.engine import State, Witness
 from intensor.solver.finish import CELLS_AT_ONCE, finish, mean_squared_error
 from intensor.solver.result import Seconds, Status
 from intensor.solver.settings import Settings
-from intensor.solver.state import State, Witness
 from intensor.solver.variants import FAST
 
 BOXES = np.array([[1, 1, 1, 1], [1, 0, 1, 1]], dtype=np.uint8)

@@ -12,9 +12,9 @@ import zoo
 from intensor import Status
 from intensor.data.observations import observe
 from intensor.runtime.budget import Budget
-from intensor.solver.loop import drive
+from intensor.solver.engine import State
+from intensor.solver.loop import IDLE_LIMIT, drive, stop_reason
 from intensor.solver.settings import Settings
-from intensor.solver.state import State
 from intensor.solver.variants import find_version
 
 PAPER = {"version": 8, "radius": 1.0, "tol": 1e-4, "rtol": 0.0}
@@ -42,17 +42,17 @@ def test_result_is_consistent():
     assert "OPTIMAL" in repr(result)
 
 
-@pytest.mark.parametrize("version", [0, 2, 7, 10])
+@pytest.mark.parametrize("version", zoo.mostly_slow([0, 2, 7, 10], telling=(0, 10)))
 def test_objective_never_rises_without_momentum(version):
     objectives = [row.objective for row in planted(version=version, tol=1e-3).trace]
     assert np.all(np.diff(objectives) <= 1e-12)
 
 
 def test_bound_never_falls_and_stays_below_the_optimum():
-    data = zoo.noisy((4, 4, 4), 50, rep=1)
+    data = zoo.noisy((4, 4, 3), 50, rep=1)
     optimum = zoo.optimum(data.shape, data.coords, data.values, 1.0)
-    for version in (1, 5, 8):
-        result = solve(data, version=version, tol=1e-7)
+    for version in (5, 8):
+        result = solve(data, version=version, tol=1e-6)
         bounds = np.array([row.bound for row in result.trace])
         assert np.all(np.diff(bounds) >= 0.0)
         assert bounds.max() <= optimum + 1e-13
@@ -130,16 +130,16 @@ def test_works_outside_the_main_thread():
 
 
 def test_without_an_exact_oracle_nothing_is_called_optimal():
-    data = zoo.noisy((4, 4, 4), 50, rep=0)
-    result = solve(data, tol=1e-9, exact="off")
+    data = zoo.noisy((4, 4, 3), 50, rep=0)
+    result = solve(data, tol=1e-7, exact="off")
     assert result.status is Status.STALLED
-    assert result.gap > 1e-9
+    assert result.gap > 1e-7
     optimum = zoo.optimum(data.shape, data.coords, data.values, 1.0)
     assert result.bound <= optimum
 
 
 def test_relative_tolerance():
-    data = zoo.noisy((5, 5, 5), 80, rep=0)
+    data = zoo.noisy((4, 4, 3), 50, rep=0)
     scaled = 1000.0 * data.values
     result = intensor.solve(
         data.coords, scaled, shape=data.shape, version=8, radius=1000.0, tol=0.0, rtol=1e-6
@@ -214,3 +214,39 @@ def test_a_gap_that_is_rounding_alone_is_not_called_optimal_without_a_tolerance(
         assert found.gap <= 1e-30
         assert found.gap <= 0.0 or found.status is not Status.OPTIMAL
         assert intensor.verify(found, [[0, 0]], [0.1 * k]).ok
+
+
+# --- why a solve ends, and which reason wins
+
+FAR = {"value": 1.0, "bound": 0.0}
+
+
+def reason(state, *, budget=None, max_iterations=None):
+    settings = Settings(radius=1.0, max_iterations=max_iterations)
+    return stop_reason(state, settings, 0.1, budget or Budget())
+
+
+def interrupted(seconds=None):
+    budget = Budget(seconds)
+    budget.interrupted = True
+    return budget
+
+
+@pytest.mark.parametrize(
+    ("state", "limits", "status"),
+    [
+        (State(**FAR), {}, None),
+        (State(value=0.6, bound=0.5), {}, Status.OPTIMAL),
+        (State(**FAR), {"budget": Budget(0.0)}, Status.TIME_LIMIT),
+        (State(**FAR), {"budget": interrupted(0.0)}, Status.INTERRUPTED),
+        (State(**FAR, iterations=7), {"max_iterations": 7}, Status.ITERATION_LIMIT),
+        (State(**FAR, iterations=6), {"max_iterations": 7}, None),
+        (State(**FAR, exhausted=True), {}, Status.STALLED),
+        (State(**FAR, idle=IDLE_LIMIT), {}, None),
+        (State(**FAR, idle=IDLE_LIMIT + 1), {}, Status.STALLED),
+        (State(**FAR, exhausted=True), {"budget": Budget(0.0)}, Status.TIME_LIMIT),
+        (State(value=0.5, bound=0.5), {"budget": interrupted()}, Status.OPTIMAL),
+    ],
+)
+def test_the_reason_to_stop(state, limits, status):
+    assert reason(state, **limits) is status

@@ -1,13 +1,17 @@
-"""An empty model is never handed out in silence when a limit is to blame."""
+"""Empty models are never handed out in silence, and expanded ones predict the same."""
 
 import warnings
 
+import numpy as np
 import pytest
 
 import intensor
 import zoo
 from intensor import Status
 from intensor.errors import EmptyModelWarning
+from intensor.model.model import build_model
+from intensor.problem.reindex import FullTensor
+from intensor.solver.result import expand_model
 
 DATA = zoo.noisy((4, 4, 3), 50, rep=6)
 
@@ -36,3 +40,20 @@ def test_no_warning_without_a_limit_to_blame():
         stopped = solve(callback=lambda progress: False)
         assert stopped.status is Status.STOPPED
         assert len(solve(max_iterations=0, version=5).model) == 1, "which starts with a box"
+
+
+def test_an_expanded_model_predicts_the_same_and_nothing_elsewhere():
+    rng = np.random.default_rng(3)
+    model = build_model(
+        rng.integers(0, 2, (70, 6), dtype=np.uint8),
+        rng.random(70),
+        shape=(3, 3),
+        radius=100.0,
+        signed=True,
+    )
+    full = FullTensor(shape=(8, 5), kept=(np.array([1, 4, 7]), np.array([0, 2, 3])))
+    expanded = expand_model(model, full)
+    dense = np.zeros((8, 5))
+    dense[np.ix_(*full.kept)] = model.to_dense()
+    assert np.array_equal(expanded.to_dense(), dense)
+    assert (expanded.radius, expanded.signed, len(expanded)) == (100.0, True, len(model))

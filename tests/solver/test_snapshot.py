@@ -9,6 +9,7 @@ import pytest
 import zoo
 from intensor import solve
 from intensor.errors import CheckpointError
+from intensor.solver.engine import State, Witness
 from intensor.solver.snapshot import (
     capture_fields,
     capture_model,
@@ -22,7 +23,6 @@ from intensor.solver.snapshot import (
     restore_state,
     restore_trace,
 )
-from intensor.solver.state import State, Witness
 from intensor.storage.reader import TreeReader
 
 DATA = zoo.noisy((5, 4, 4), 60, rep=5)

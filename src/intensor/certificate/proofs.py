@@ -19,37 +19,28 @@ from intensor.certificate.recount import Grouped, Layout, Point, additions_neede
 from intensor.model.model import Model
 from intensor.solver.result import Result
 
-RELATIVE_ROUNDING = 1e-9
-"""Relative disagreement that counts as rounding."""
+RELATIVE_ROUNDING = 1e-9  # relative disagreement that counts as rounding
 RELATIVE_DOUBT = 1e-6
 """Relative disagreement up to which a bound is left open if rounding may explain it: with a radius
 far above the values, products of the two are rounded."""
 MAX_WEIGHT_SUM = 1e100
 """Largest sum of the sizes of a model's weights that is evaluated; squares cannot overflow then."""
-MAX_WITNESS_RADII = 2.0
-"""Largest sum of the weights of a witness, in units of the radius."""
+MAX_WITNESS_RADII = 2.0  # largest sum of the weights of a witness, in units of the radius
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One check and its outcome.
-
-    Attributes
-    ----------
-    passed
-        True or False, or None when it could not be checked.
-    """
+    """One check and its outcome."""
 
     name: str
-    passed: bool | None
+    passed: bool | None  # None when it could not be checked
     message: str
 
 
 def feasibility(name: str, model: Model) -> Iterable[Check]:
     """Check that a model lies in the polytope that it names."""
-    weights = np.asarray(model.weights)
-    numeric = weights.ndim == 1 and weights.dtype.kind == "f"
-    finite = numeric and bool(np.isfinite(weights).all())
+    weights, total = np.asarray(model.weights), _size(model)
+    finite = not math.isnan(total)
     least = float(weights.min()) if finite and weights.size else 0.0
     yield Check(
         name=f"{name} weights",
@@ -57,7 +48,6 @@ def feasibility(name: str, model: Model) -> Iterable[Check]:
         message=f"{weights.size} weights, the least is {least:g}; all must be finite"
         + (" (signed)" if model.signed else " and >= 0"),
     )
-    total = _size(model)
     radius = as_number(model.radius)
     yield Check(
         name=f"{name} radius",
@@ -83,7 +73,7 @@ def as_number(claim: Any) -> float:
 
 
 def _size(model: Model) -> float:
-    """Return the sum of the weights' sizes; NaN when there is none."""
+    """Return the sum of the weights' sizes; NaN when they are not a vector of finite floats."""
     weights = np.asarray(model.weights)
     if weights.ndim != 1 or weights.dtype.kind != "f" or not np.isfinite(weights).all():
         return math.nan
@@ -134,42 +124,25 @@ def check_bound(
 ) -> tuple[float, Check]:
     """Return the bound that can be proven here, and whether the claimed one holds.
 
-    Parameters
-    ----------
-    ceiling
-        Objective of the model if it is feasible: no bound is above it.
-    effort
-        Number of additions that may be made.
+    No bound is above ``ceiling``, the objective of a feasible model; ``effort`` is the number of
+    additions that may be made.
     """
     claimed, witness = result.bound, result.witness
-    found, passed = data.within, False
-    message = _contradiction(claimed, data, precision, ceiling)
-    if message:
-        pass  # the witness does not matter
+    ceiling, passed = min(ceiling, data.mean_square), False  # no boxes at all are feasible too
+    if not math.isfinite(claimed):
+        message = f"{claimed} is no number"
+    elif claimed > ceiling + precision.rounding(ceiling):
+        message = f"{claimed:.12g} is above the objective of a feasible model, {ceiling:.12g}"
     elif not 0.0 <= as_number(result.model.radius) <= MAX_WEIGHT_SUM:
         message = f"there is no bound for a radius of {result.model.radius}"
-    elif (
-        claimed <= data.within + RELATIVE_ROUNDING * data.within + 1e-28 * data.mean_square
-    ):  # of the means
-        passed = True
+    elif claimed <= (1.0 + RELATIVE_ROUNDING) * data.within + 1e-28 * data.mean_square:
+        passed = True  # up to the rounding of the means
         message = f"{claimed:.12g} is at most the variance within cells, {data.within:.12g}"
     elif witness is None:
         message = f"{claimed:.12g} exceeds the variance within cells and comes without a witness"
-    else:
-        message = _witness_problem(witness, result.model)
-        if not message:
-            return _prove_again(result, witness, data, effort)
-    return found, Check(name="bound", passed=passed, message=message)
-
-
-def _contradiction(claimed: float, data: Grouped, precision: Precision, ceiling: float) -> str:
-    """Say which feasible model has an objective below a bound; "" when none is known."""
-    if not math.isfinite(claimed):
-        return f"{claimed} is no number"
-    ceiling = min(ceiling, data.mean_square)  # that of no boxes at all
-    if claimed > ceiling + precision.rounding(ceiling):
-        return f"{claimed:.12g} is above the objective of a feasible model, {ceiling:.12g}"
-    return ""
+    elif not (message := _witness_problem(witness, result.model)):
+        return _prove_again(result, witness, data, effort)
+    return data.within, Check(name="bound", passed=passed, message=message)
 
 
 def _prove_again(

@@ -17,33 +17,18 @@ from intensor._arrays import AnyArray, FloatArray, IndexArray
 from intensor.model.model import Model
 
 EPS = float(np.finfo(np.float64).eps)
-NUMBERS_AT_ONCE = 1 << 20
-"""Most numbers that are held at a time while all vertices are tried."""
+NUMBERS_AT_ONCE = 1 << 20  # most numbers that are held at a time while all vertices are tried
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Grouped:
-    """The observations as unique cells.
+    """The observations as u unique cells; all means are weighted."""
 
-    Attributes
-    ----------
-    cells
-        (u, p) unique cells.
-    shares
-        (u,) share of each cell in the total weight.
-    means
-        (u,) weighted mean of each cell's observations.
-    within
-        Weighted mean of the squared deviations from the means of the cells.
-    mean_square
-        Weighted mean of the squared values.
-    """
-
-    cells: IndexArray
-    shares: FloatArray
-    means: FloatArray
-    within: float
-    mean_square: float
+    cells: IndexArray  # (u, p)
+    shares: FloatArray  # (u,) share of each cell in the total weight
+    means: FloatArray  # (u,) mean of each cell's observations
+    within: float  # mean of the squared deviations from the means of the cells
+    mean_square: float  # mean of the squared values
 
 
 def group(cells: IndexArray, values: FloatArray, weights: FloatArray) -> Grouped:
@@ -80,15 +65,10 @@ def evaluate(model: Model, cells: IndexArray) -> tuple[FloatArray, FloatArray]:
 
 
 class Point:
-    """A model on the grouped observations, and the bound that its gradient proves.
+    """A model on the grouped observations, its objective, and the bound that its gradient proves.
 
-    Attributes
-    ----------
-    objective
-        Mean squared error on the observations.
-    sizes
-        (u,) sum of the sizes of the terms of each cell: residuals are known to a rounding of these
-        and of the means.
+    ``sizes`` are the (u,) sums of the sizes of the terms of each cell: residuals are known to a
+    rounding of these and of the means.
     """
 
     def __init__(self, model: Model, data: Grouped) -> None:
@@ -121,15 +101,12 @@ class Point:
     def bound(self, cheapest: float) -> float:
         """Return the bound that the gradient proves, with the best length of step.
 
+        ``cheapest`` is the least of ``<c, z>`` over the polytope.
+
         For any h >= 0 and any z of the polytope, ``sum w (z - y)^2`` is at least
         ``h <c, z - y> - h^2 sum c^2 / (4 w)``: the difference is a sum of squares. Here w are the
         shares, y the means and c the gradient ``2 w (x - y)`` at this point x; with ``a`` the least
         of ``<c, z - y>`` and ``r = sum w (x - y)^2`` the best h makes it ``a^2 / (4 r)``.
-
-        Parameters
-        ----------
-        cheapest
-            The least of ``<c, z>`` over the polytope.
         """
         a = cheapest - math.fsum(self.gradient * self._data.means)
         r = self._square
@@ -139,12 +116,8 @@ class Point:
         """Return how far rounding may move the bound of a point in or near the polytope.
 
         The gradient is known to a rounding of its terms, box by box, and so is the cost of a
-        vertex; the step h is at most about 1 for a point in or near the polytope.
-
-        Parameters
-        ----------
-        terms
-            Most costs that are added up one after the other.
+        vertex; the step h is at most about 1 for a point in or near the polytope. At most ``terms``
+        costs are added up one after the other.
         """
         data = self._data
         sizes = (self.sizes + np.abs(data.means)) * (radius + np.abs(data.means))
@@ -156,27 +129,16 @@ class Layout:
     """Cells by rows, columns and outer modes, without the indices that never occur.
 
     The longest mode gives the columns and the next one the rows; a tensor of one mode is a single
-    row.
-
-    Attributes
-    ----------
-    rows, columns
-        (u,) indices of each cell in the two longest modes.
-    outer
-        (u, p - 2) its indices in the other modes, which are numbered one mode after the other.
-    n_rows, n_columns, n_outer
-        Number of indices that occur.
-    depth
-        Most cells that lie in the same row and column.
+    row. Only indices that occur are counted.
     """
 
-    rows: IndexArray
-    columns: IndexArray
-    outer: IndexArray
+    rows: IndexArray  # (u,) index of each cell in the second longest mode
+    columns: IndexArray  # (u,) its index in the longest mode
+    outer: IndexArray  # (u, p - 2) in the other modes, numbered one mode after the other
     n_rows: int
     n_columns: int
     n_outer: int
-    depth: int
+    depth: int  # most cells that lie in the same row and column
 
     @classmethod
     def of(cls, cells: IndexArray) -> Layout:
@@ -216,17 +178,10 @@ def additions_needed(layout: Layout) -> float:
 def cheapest_vertex(
     layout: Layout, costs: FloatArray, *, numbers_at_once: int = NUMBERS_AT_ONCE
 ) -> float:
-    """Return the least cost of any vertex.
+    """Return the least cost of any vertex, given the (u,) costs of the cells.
 
     On-off patterns of the outer modes and of the rows are counted through as binary numbers; the
     columns are read off the signs of their sums.
-
-    Parameters
-    ----------
-    costs
-        (u,) the cost of each cell.
-    numbers_at_once
-        Most numbers that are held at a time.
     """
     entries = layout.rows * layout.n_columns + layout.columns
     order = np.argsort(entries, kind="stable")

@@ -17,8 +17,13 @@ from intensor.fitting.options import Options
 from intensor.fitting.samples import Samples
 from intensor.model.transform import TRANSFORMS
 from intensor.runtime.budget import Budget
-from intensor.solver.checkpoint import NO_SNAPSHOTS, CheckpointFile, CheckpointTarget, Snapshots
-from intensor.solver.fingerprint import random_boxes
+from intensor.solver.checkpoint import (
+    NO_SNAPSHOTS,
+    CheckpointFile,
+    CheckpointTarget,
+    Snapshots,
+    random_boxes,
+)
 from intensor.storage.reader import Tree, TreeReader
 
 ROWS_AT_ONCE = 1 << 16

@@ -17,8 +17,7 @@ from intensor.model.model import Model
 from intensor.model.predictor import Predictor, UnseenCells, index_counts, known_cells
 from intensor.options.unseen import Unseen, as_unseen
 from intensor.problem.reindex import FullTensor
-from intensor.solver.condensing import expand_model, expand_result
-from intensor.solver.result import Result, Status
+from intensor.solver.result import Result, Status, expand_model, expand_result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -19,11 +19,18 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from intensor._arrays import Shape
+from intensor.backends.select import Data
 from intensor.errors import CheckpointError, CheckpointWarning, FileFormatError, SettingError
+from intensor.model.model import Model, build_model
 from intensor.options.declared import CHECKPOINT_EVERY
 from intensor.options.ranges import check_at_least
+from intensor.problem.reindex import FullTensor
 from intensor.runtime.budget import Budget
 from intensor.solver.engine import Engine
+from intensor.solver.finish import mean_squared_error
 from intensor.solver.result import Progress
 from intensor.solver.snapshot import capture_trace, restore_trace
 from intensor.storage.atomic import check_writable
@@ -32,10 +39,9 @@ from intensor.storage.reader import CHECKPOINT, Tree, TreeReader
 
 FORMAT_VERSION = 1
 """Version of the format. Unlike a model file, a checkpoint of another version is never read."""
-CHECKPOINT_INTERVAL = CHECKPOINT_EVERY.default
-"""Default number of seconds between two checkpoints."""
 SUM_TOLERANCE = 1e-10
 """Relative difference allowed in sums over the data, whose order of addition may change."""
+N_RANDOM_BOXES = 32  # number of boxes in the random model whose error identifies the data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +67,8 @@ def check_checkpoint(checkpoint: Any, every: Any, resume: Any) -> CheckpointTarg
             f"checkpoint is {type(checkpoint).__name__}; expected the path of a file, e.g. "
             "'run.npz'"
         )
-    seconds = (
-        CHECKPOINT_INTERVAL if every is None else check_at_least("checkpoint_every", every, 0.0)
-    )
+    every = CHECKPOINT_EVERY.default if every is None else every
+    seconds = check_at_least("checkpoint_every", every, 0.0)
     path = Path(os.fspath(checkpoint))
     return CheckpointTarget(path=path, every=float(seconds), resume=bool(resume))
 
@@ -71,19 +76,8 @@ def check_checkpoint(checkpoint: Any, every: Any, resume: Any) -> CheckpointTarg
 class Snapshots:
     """Remembers a solve after its last complete round; without ``store`` it does nothing.
 
-    Parameters
-    ----------
-    saved
-        Snapshot to go on from, if there is one.
-    due
-        Says whether it is time to store a snapshot.
-    store
-        Stores a snapshot.
-
-    Attributes
-    ----------
-    resumes
-        Whether there is a snapshot to go on from.
+    ``saved`` is the snapshot to go on from, if there is one; ``due`` says whether it is time to
+    call ``store``.
     """
 
     def __init__(
@@ -134,26 +128,8 @@ NO_SNAPSHOTS = Snapshots()
 class CheckpointFile:
     """One checkpoint on disk, examined before any work is done.
 
-    Parameters
-    ----------
-    target
-        Path and interval.
-    kind
-        Kind of the run: "solve" or "fit".
-
-    Attributes
-    ----------
-    saved
-        Content of the file to go on from; None when there is none.
-    elapsed
-        Seconds that the run took so far.
-
-    Raises
-    ------
-    CheckpointError
-        When there is a file that may not be replaced, or from which this run cannot go on.
-    FileFormatError
-        When no file can be written there.
+    It is an error when no file can be written there, or when there is a file that may not be
+    replaced or from which this kind of run ("solve" or "fit") cannot go on.
     """
 
     def __init__(self, target: CheckpointTarget, *, kind: str) -> None:
@@ -161,8 +137,8 @@ class CheckpointFile:
         self._kind = kind
         self._identity: Tree = {}
         self._warned: set[str] = set()
-        self.saved: TreeReader | None = None
-        self.elapsed = 0.0
+        self.saved: TreeReader | None = None  # content of the file to go on from
+        self.elapsed = 0.0  # seconds that the run took so far
         check_writable(target.path)
         if target.path.exists():
             if not target.resume:
@@ -177,12 +153,8 @@ class CheckpointFile:
     def check(self, *, settings: Tree, data: Tree) -> None:
         """Tell the file which run this is; raise when it holds another run.
 
-        Parameters
-        ----------
-        settings
-            Options that decide how the run goes, by their public names.
-        data
-            Numbers that identify the data: integers must be equal, others nearly so.
+        ``settings`` are the options that decide how the run goes, by their public names; ``data``
+        are numbers that identify the data: integers must be equal, others nearly so.
         """
         self._identity = {"settings": settings, "data": data}
         if self.saved is None:
@@ -244,9 +216,37 @@ class CheckpointFile:
         )
 
 
+def fingerprint(data: Data, full: FullTensor | None = None) -> Tree:
+    """Return a few numbers that other data would not have.
+
+    Beside the size of the data, these are the mean square of the values and the mean squared error
+    of a fixed, random sum of boxes. The error depends on every cell, value and count but not on the
+    order of the rows, and it can be computed wherever the data is: in memory, on a device, in files
+    or on a cluster. ``full`` is the tensor before unused indices were removed, if there were any.
+    """
+    scale = float(np.sqrt(data.mean_square)) or 1.0
+    return {
+        "shape": [int(length) for length in (data if full is None else full).shape],
+        "indices": [] if full is None else full.checksums(),
+        "n": int(data.n),
+        "n_cells": int(data.n_cells),
+        "mean_square": float(data.mean_square),
+        "random_boxes": mean_squared_error(random_boxes(data.shape, scale), data),
+    }
+
+
+def random_boxes(shape: Shape, scale: float) -> Model:
+    """Return a random model in which half of the boxes cover any given cell."""
+    rng = np.random.default_rng([len(shape), *shape])
+    flags = rng.random((N_RANDOM_BOXES, sum(shape))) < 0.5 ** (1.0 / len(shape))
+    weights = scale * rng.random(N_RANDOM_BOXES) / N_RANDOM_BOXES
+    radius = float(scale * N_RANDOM_BOXES)
+    return build_model(flags.astype(np.uint8), weights, shape=shape, radius=radius)
+
+
 def _read(path: Path, kind: str) -> TreeReader:
     """Return the content of a file, if it is a checkpoint of this format and kind."""
-    saved = read_tree(path, CHECKPOINT)
+    saved = read_tree(path)
     version = saved.count("format_version")
     if version != FORMAT_VERSION:
         raise CheckpointError(

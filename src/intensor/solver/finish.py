@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 
@@ -16,8 +17,7 @@ from intensor.solver.engine import Engine, Version
 from intensor.solver.result import Counters, Progress, Result, Seconds, Status
 from intensor.solver.settings import Settings
 
-CELLS_AT_ONCE = 1 << 15
-"""Cells that are predicted at a time when the objective is recomputed."""
+CELLS_AT_ONCE = 1 << 15  # cells that are predicted at a time when the objective is recomputed
 
 
 def finish(
@@ -95,9 +95,6 @@ def mean_squared_error(model: Model, observations: Data, threads: int | None = 1
         residual = predicted - observations.means[part]
         errors[block] = inner(shares[part] * residual, residual)
 
-    workers = Workers(threads)
-    try:
+    with contextlib.closing(Workers(threads)) as workers:
         workers.run(add_up, len(starts))
-    finally:
-        workers.close()
     return float(errors.sum()) + observations.within

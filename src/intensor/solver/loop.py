@@ -10,16 +10,16 @@ from intensor.model.model import Model
 from intensor.oracles.base import Oracle
 from intensor.runtime.budget import Budget
 from intensor.solver.checkpoint import NO_SNAPSHOTS, Snapshots
-from intensor.solver.engine import Engine, Version
+from intensor.solver.engine import Engine, State, Version
 from intensor.solver.finish import finish
 from intensor.solver.result import Progress, Result, Seconds, Status
 from intensor.solver.settings import Settings
-from intensor.solver.termination import stop_reason
 
 Callback = Callable[[Progress], bool | None]
-"""The snapshots of a run without a checkpoint."""
 WITHIN_TOLERANCE = 0.999999
 """Share of the tolerance within which a gap is OPTIMAL: the recomputed objective may round up."""
+IDLE_LIMIT = 2000
+"""Iterations without a lower objective or a better bound after which a solve has stalled."""
 
 
 def run(
@@ -33,20 +33,10 @@ def run(
     start: Model | None = None,
     snapshots: Snapshots = NO_SNAPSHOTS,
 ) -> Result:
-    """Minimise the objective over the polytope.
+    """Minimise the objective over the polytope, with bounds that the ``exact`` oracle proves.
 
-    Parameters
-    ----------
-    exact
-        The oracle that proves bounds.
-    settings, callback
-        As in ``solve``.
-    budget
-        When to stop, also without a proof.
-    start
-        A model whose vertices the engine begins with, if its version has warm starts.
-    snapshots
-        Sees every round. It may put the engine into the state that an earlier run had reached.
+    The engine begins with the vertices of the model ``start``, if its version has warm starts.
+    ``snapshots`` sees every round, and may restore the state that an earlier run had reached.
     """
     engine = version.engine(observations, exact=exact, settings=settings)
     with contextlib.closing(engine), contextlib.closing(snapshots):
@@ -100,7 +90,8 @@ def drive(
         if stopped and status is None:
             status = Status.STOPPED
 
-    if state.value - state.bound <= WITHIN_TOLERANCE * tolerance / scale:  # not as far as aimed
+    # The target is below the tolerance, so a solve that missed the target may still be OPTIMAL.
+    if state.value - state.bound <= WITHIN_TOLERANCE * tolerance / scale:
         status = Status.OPTIMAL
     return finish(
         engine,
@@ -111,6 +102,23 @@ def drive(
         trace=trace,
         seconds=Seconds(setup=setup, solve=budget.elapsed - setup),
     )
+
+
+def stop_reason(
+    state: State, settings: Settings, tolerance: float, budget: Budget
+) -> Status | None:
+    """Return why the solve must end now, or None; the tolerance is in the units of the state."""
+    if state.value - state.bound <= tolerance:
+        return Status.OPTIMAL
+    if budget.interrupted:
+        return Status.INTERRUPTED
+    if budget.spent:
+        return Status.TIME_LIMIT
+    if settings.max_iterations is not None and state.iterations >= settings.max_iterations:
+        return Status.ITERATION_LIMIT
+    if state.exhausted or state.idle > IDLE_LIMIT:
+        return Status.STALLED
+    return None
 
 
 def _progress(engine: Engine, kind: str, scale: float, budget: Budget) -> Progress:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import enum
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from intensor.errors import EmptyModelWarning
 from intensor.model.model import Model
+from intensor.problem.reindex import FullTensor
 
 
 class Status(enum.Enum):
@@ -127,7 +128,18 @@ class Result:
         )
 
 
-def warn_if_empty(result: Result, stacklevel: int = 3) -> None:
+def expand_model(model: Model, full: FullTensor) -> Model:
+    """Return a model of the condensed tensor as one of the full tensor."""
+    return replace(model, vertices=full.expand_vertices(model.vertices))
+
+
+def expand_result(result: Result, full: FullTensor) -> Result:
+    """Return a result for the condensed tensor as one for the full tensor."""
+    witness = None if result.witness is None else expand_model(result.witness, full)
+    return replace(result, model=expand_model(result.model, full), witness=witness)
+
+
+def warn_if_empty(result: Result) -> None:
     """Warn of a model without boxes, if a limit is the cause."""
     if len(result.model) or result.status not in (Status.TIME_LIMIT, Status.ITERATION_LIMIT):
         return
@@ -136,5 +148,5 @@ def warn_if_empty(result: Result, stacklevel: int = 3) -> None:
         f"the run ended ({result.status}) before its model had a single box, so that boxes add "
         f"nothing to any prediction; raise {limit}, or give fewer observations",
         EmptyModelWarning,
-        stacklevel=stacklevel,
+        stacklevel=3,
     )

@@ -7,37 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from intensor.backends.select import CPU, Device, find_device
-from intensor.options.declared import (
-    DEVICE,
-    MAX_ITERATIONS,
-    SEED,
-    SIGNED,
-    SOLVE_RADIUS,
-    SOLVE_RTOL,
-    THREADS,
-    TIME_LIMIT,
-    TOL,
-)
-
-CHECKED = (SOLVE_RADIUS, TOL, SOLVE_RTOL, MAX_ITERATIONS, TIME_LIMIT, SEED, THREADS, SIGNED)
-"""Options that are fields of the settings and are checked by their declarations."""
+from intensor.options import declared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What to solve for and when to stop.
-
-    The fields are the options of ``solve`` by the same names, as values that have been checked.
-    """
+    """The options of ``solve`` by the same names, as values that have been checked."""
 
     radius: float
-    tol: float = TOL.default
-    rtol: float = SOLVE_RTOL.default
-    max_iterations: int | None = MAX_ITERATIONS.default
-    time_limit: float | None = TIME_LIMIT.default
-    seed: int = SEED.default
-    threads: int | None = THREADS.default
-    signed: bool = SIGNED.default
+    tol: float = declared.TOL.default
+    rtol: float = declared.SOLVE_RTOL.default
+    max_iterations: int | None = declared.MAX_ITERATIONS.default
+    time_limit: float | None = declared.TIME_LIMIT.default
+    seed: int = declared.SEED.default
+    threads: int | None = declared.THREADS.default
+    signed: bool = declared.SIGNED.default
     device: Device = CPU
 
     def tolerance(self, mean_square: float) -> float:
@@ -45,7 +29,11 @@ class Settings:
         return min(max(self.tol, self.rtol * mean_square), sys.float_info.max)
 
 
-def check_settings(*, device: Any = DEVICE.default, **given: Any) -> Settings:
+def check_settings(*, device: Any = declared.DEVICE.default, **given: Any) -> Settings:
     """Return settings that are in range, or raise what is wrong with them."""
-    checked = {one.name: one.check(given.get(one.name, one.default)) for one in CHECKED}
+    checked = {
+        option.name: option.check(given.get(option.name, option.default))
+        for option in declared.SOLVE_OPTIONS
+        if option.name in Settings.__slots__ and option is not declared.DEVICE
+    }
     return Settings(**checked, device=find_device(device))

@@ -17,8 +17,8 @@ import numpy as np
 from intensor._arrays import Shape
 from intensor.model.model import Model
 from intensor.problem.vertex import Vertices
+from intensor.solver.engine import State, Witness
 from intensor.solver.result import Counters, Progress, Result, Seconds, Status
-from intensor.solver.state import State, Witness
 from intensor.storage.reader import Getter, Tree, TreeReader, read_fields
 
 MAX_MAGNITUDE = 1e100
@@ -26,8 +26,7 @@ MAX_MAGNITUDE = 1e100
 overflows; data is far smaller (``checks.LARGEST_MAGNITUDE``)."""
 MAX_BOUND_EXCESS = 1e-6
 """Largest excess of a bound over the objective, as a share of it; rounding causes no more."""
-STEP_KINDS = ("local", "separation")
-"""Kinds of steps in a trace, which stores their index."""
+STEP_KINDS = ("local", "separation")  # a trace stores their index
 STATE_FIELDS: dict[str, Getter] = {
     **dict.fromkeys(("value", "bound", "phi", "gain", "lowest"), TreeReader.number),
     **dict.fromkeys(("iterations", "local_steps", "exact_calls", "idle"), TreeReader.count),
@@ -40,10 +39,8 @@ RESULT_FIELDS: dict[str, Getter] = {
     "tolerance": partial(TreeReader.amount, infinite=True),
     "bound_source": TreeReader.printable,
 }
-FINITE_COLUMNS = ("objective", "bound", "seconds")
-"""Columns of a trace that are always finite."""
-GAP_COLUMNS = ("phi", "pricing_gap")
-"""Columns of a trace that are infinite before the first call of an oracle."""
+FINITE_COLUMNS = ("objective", "bound", "seconds")  # of a trace
+GAP_COLUMNS = ("phi", "pricing_gap")  # infinite before the first call of an oracle
 
 
 def capture_fields(record: Any, names: Iterable[str]) -> Tree:
@@ -57,14 +54,8 @@ def capture_fields(record: Any, names: Iterable[str]) -> Tree:
 
 def capture_random(rng: np.random.Generator) -> Tree:
     """Return the state of a random generator."""
-    state = rng.bit_generator.state
-    return {
-        "kind": state["bit_generator"],
-        "state": int(state["state"]["state"]),
-        "inc": int(state["state"]["inc"]),
-        "has_uint32": int(state["has_uint32"]),
-        "uinteger": int(state["uinteger"]),
-    }
+    state = dict(rng.bit_generator.state)
+    return {"kind": state.pop("bit_generator"), **state.pop("state"), **state}
 
 
 def restore_random(rng: np.random.Generator, saved: TreeReader) -> None:

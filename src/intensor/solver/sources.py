@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sized
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -24,10 +26,9 @@ from intensor.data.checks import (
 from intensor.data.observations import Observations, observe
 from intensor.errors import CoordinateError, SettingError
 from intensor.options.ranges import default_memory_limit
-from intensor.problem.reindex import FullTensor
+from intensor.problem.reindex import FullTensor, drop_unused_indices
 from intensor.runtime.memory import collapsing_bytes, expanding_bytes, require_memory
 from intensor.runtime.threads import Workers
-from intensor.solver.condensing import condense
 from intensor.solver.engine import Version
 from intensor.solver.settings import Settings
 
@@ -68,7 +69,8 @@ def collect(
         return sharded, None
     data: Data
     full: FullTensor | None = None
-    if on_device(values) or (sample_weight is None and settings.device.wants_cuda(_count(values))):
+    count = len(values) if isinstance(values, Sized) else 1  # they are not checked yet
+    if on_device(values) or (sample_weight is None and settings.device.wants_cuda(count)):
         from intensor.backends.cuda.observations import (  # noqa: PLC0415  (imports numba.cuda)
             observe_on_device,
         )
@@ -103,11 +105,8 @@ def _from_arrays(
         needed = collapsing_bytes(size[0], size[1], copied=copied)
         what = f"collapsing {size[0]} observations of {size[1]} modes"
         require_memory(needed, what, advice=OTHER_PLACES, limit=limit)
-    workers = Workers(settings.threads)
-    try:
+    with contextlib.closing(Workers(settings.threads)) as workers:
         cells = observe(coords, values, sample_weight=sample_weight, workers=workers, **options)
-    finally:
-        workers.close()
     condensed, full = condense(cells)
     needed = version.bytes_needed(condensed.n_cells, condensed.shape)
     if full is not None:
@@ -116,6 +115,26 @@ def _from_arrays(
     advice = OTHER_PLACES if cells.n_cells > sum(cells.shape) else FEWER_INDICES
     require_memory(needed, what, advice=advice, limit=limit)
     return condensed, full
+
+
+def condense(observations: Observations) -> tuple[Observations, FullTensor | None]:
+    """Return observations without the indices that never occur, and the full tensor.
+
+    Examples
+    --------
+    >>> from intensor.data.observations import observe
+    >>> few, full = condense(observe([[70, 0], [900, 2]], [1.0, 2.0]))
+    >>> few.shape, full.shape
+    ((2, 2), (901, 3))
+    """
+    coords, full = drop_unused_indices(observations.coords, observations.shape)
+    if full is None:
+        return observations, None
+    narrow = tuple(
+        column.astype(np.min_scalar_type(length - 1), copy=False)
+        for column, length in zip(coords, full.condensed, strict=True)
+    )
+    return replace(observations, shape=full.condensed, coords=narrow), full
 
 
 def _from_files(
@@ -129,12 +148,11 @@ def _from_files(
 ) -> ShardedObservations:
     """Collapse a Parquet dataset into shards on disk."""
     from intensor.backends.sharded.disk import observe_on_disk  # noqa: PLC0415
-    from intensor.data.readers.dataset import open_dataset  # noqa: PLC0415  (imports pyarrow)
 
-    dataset = open_dataset(Path(path), _column(value))
+    dataset, lengths = _open_dataset(path, value, shape)
     return observe_on_disk(
         dataset,
-        shape=_lengths(shape, len(dataset.modes)),
+        shape=lengths,
         allow_negative=allow_negative,
         memory_limit=default_memory_limit() if memory_limit is None else memory_limit,
         threads=settings.threads,
@@ -152,22 +170,30 @@ def _from_cluster(
 ) -> ShardedObservations:
     """Distribute observations over the workers of a cluster."""
     from intensor.backends.sharded.distributed import observe_on_workers  # noqa: PLC0415
-    from intensor.data.readers.dataset import open_dataset  # noqa: PLC0415  (imports pyarrow)
 
     options: dict[str, Any] = {"allow_negative": allow_negative, "device": device}
     if isinstance(coords, (str, PathLike)):
-        dataset = open_dataset(Path(coords), _column(values))
-        shape = _lengths(shape, len(dataset.modes))
-        return observe_on_workers(client, dataset, shape=shape, **options)
+        dataset, lengths = _open_dataset(coords, values, shape)
+        return observe_on_workers(client, dataset, shape=lengths, **options)
     if hasattr(coords, "to_delayed"):
         value = _column(values)
         if value not in coords.columns:
             raise SettingError(f"the DataFrame has no column {value!r}")
-        shape = _lengths(shape, len(coords.columns) - 1)
-        return observe_on_workers(client, coords, shape=shape, value=value, **options)
+        lengths = _lengths(shape, len(coords.columns) - 1)
+        return observe_on_workers(client, coords, shape=lengths, value=value, **options)
     cells, lengths = check_coords(coords, shape)
     numbers = check_values(values, cells.shape[0], allow_negative=allow_negative)
     return observe_on_workers(client, (cells, numbers), shape=lengths, **options)
+
+
+def _open_dataset(
+    path: str | PathLike[str], value: object, shape: Iterable[int] | None
+) -> tuple[Any, Shape | None]:
+    """Open Parquet files; return them, and the mode lengths if they are known."""
+    from intensor.data.readers.dataset import open_dataset  # noqa: PLC0415  (imports pyarrow)
+
+    dataset = open_dataset(Path(path), _column(value))
+    return dataset, _lengths(shape, len(dataset.modes))
 
 
 def _column(value: object) -> str:
@@ -189,8 +215,3 @@ def _lengths(shape: Iterable[int] | None, n_modes: int) -> Shape | None:
             f"{len(lengths)} mode(s)"
         )
     return lengths
-
-
-def _count(values: ArrayLike) -> int:
-    """Return the number of values, as far as it is known before they are checked."""
-    return len(values) if isinstance(values, Sized) else 1

@@ -14,8 +14,7 @@ from intensor.solver.paper.engine import Blended
 from intensor.solver.paper.rows import DenseRows, SparseRows
 from intensor.solver.paper.steps import AcceleratedDescent, PairwiseStep, SimplexDescent
 
-FAST = Fast(name="fast")
-"""The default version, which fits use to walk up the radii."""
+FAST = Fast(name="fast")  # the default version, which fits use to walk up the radii
 
 VERSIONS: dict[int | str, Version] = {
     0: Blended(SimplexDescent, DenseRows, PerCell),

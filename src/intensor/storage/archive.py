@@ -50,22 +50,9 @@ def read_archive(
 ) -> dict[str, AnyArray]:
     """Return arrays of an archive by name, all of them by default.
 
-    Entries are checked before they are read: the size that an array's header claims must agree
-    with the size of its entry, and the size of the entry with the size of the file.
-
-    Parameters
-    ----------
-    names
-        Names of the arrays to read; those that the archive lacks are left out.
-    compressed
-        Whether entries may be compressed.
-    kind
-        Kind of file that is expected, for messages.
-
-    Raises
-    ------
-    FileFormatError
-        When the file is truncated, damaged, not a NumPy archive, or holds Python objects.
+    Names that the archive lacks are left out. Entries, which may be ``compressed``, are checked
+    before they are read: the size that an array's header claims must agree with the size of its
+    entry, and the size of the entry with the size of the file. Messages call the file a ``kind``.
     """
     methods = COMPRESSION_METHODS if compressed else COMPRESSION_METHODS[:1]
     with _opened(path, kind) as archive:

@@ -24,19 +24,17 @@ def atomic_write(path: Any, *, single_writer: bool = False) -> Iterator[Path]:
     """Yield the path of a temporary file that replaces ``path`` when the body succeeds.
 
     It is in the same folder, so that the last step is a rename. If anything goes wrong, Ctrl-C
-    included, the file that was at ``path`` is still there and nothing else is left behind.
+    included, the file that was at ``path`` is still there and nothing else is left behind. A link
+    is followed. A file that is replaced keeps its permissions; a new file gets those that the umask
+    allows.
 
-    Parameters
-    ----------
-    path
-        Path of the file to write. A link is followed. A file that is replaced keeps its
-        permissions; a new file gets those that the umask allows.
-    single_writer
-        Only one process writes this file, again and again: the temporary file always has the same
-        name, so that the leftover of a killed process is replaced by the next write.
+    With a ``single_writer``, only one process writes this file, again and again: the temporary file
+    always has the same name, so that the next write replaces the leftover of a killed process.
     """
     target = _find_target(path)
-    name = _short_name(target.name) if single_writer else secrets.token_hex(6)
+    name = target.name if single_writer else secrets.token_hex(6)
+    if len(encoded := os.fsencode(name)) > MAX_KEPT_NAME:
+        name = hashlib.sha256(encoded).hexdigest()
     temporary = target.with_name(f".intensor-{name}.part")
     with _cleaned_up(path, temporary):
         if single_writer:
@@ -110,20 +108,10 @@ def _check_folder(path: Any) -> Path:
     if target.parent.is_dir():
         return target
     through = given if given.is_symlink() else given.parent
-    link = (
-        f"{through} is a link to {os.path.realpath(through)}, and " if through.is_symlink() else ""
-    )
-    folder = target.parent if link else given.parent
+    link, folder = "", given.parent
+    if through.is_symlink():
+        link, folder = f"{through} is a link to {os.path.realpath(through)}, and ", target.parent
+    reason = f"there is no folder {folder}; make it first"
     if folder.exists():
-        raise FileFormatError(
-            f"{path}: cannot be written, since {link}{folder} is not a folder; choose another path"
-        )
-    raise FileFormatError(
-        f"{path}: cannot be written, since {link}there is no folder {folder}; make it first"
-    )
-
-
-def _short_name(name: str) -> str:
-    """Return a name that leaves space for a prefix and a suffix, however long the given one is."""
-    encoded = os.fsencode(name)
-    return name if len(encoded) <= MAX_KEPT_NAME else hashlib.sha256(encoded).hexdigest()
+        reason = f"{folder} is not a folder; choose another path"
+    raise FileFormatError(f"{path}: cannot be written, since {link}{reason}")

@@ -22,8 +22,7 @@ from intensor.storage.reader import CHECKPOINT, FileKind, Tree, TreeReader
 
 HEADER = "header"
 ARRAY_KEY = "@"
-MAX_HEADER_BYTES = 1 << 26
-"""Largest header that is read; anything long is in arrays."""
+MAX_HEADER_BYTES = 1 << 26  # largest header that is read; anything long is in arrays
 
 
 def write_entries(
@@ -31,12 +30,7 @@ def write_entries(
 ) -> None:
     """Write a header and arrays; what was at the path stays until all of it is on disk.
 
-    Raises
-    ------
-    FileFormatError
-        When the file cannot be written.
-    UnicodeEncodeError
-        When a text of the header has half a character in it.
+    A text of the header with half a character in it is a ``UnicodeEncodeError``.
     """
     text = json.dumps(_encode(header, "", {}), ensure_ascii=False, allow_nan=False)
     content = np.frombuffer(text.encode(), dtype=np.uint8)
@@ -52,13 +46,7 @@ def write_entries(
 
 
 def read_entries(path: Any, kind: FileKind) -> tuple[Tree, dict[str, AnyArray]]:
-    """Return the header and the arrays of a file, if it is of the kind that is expected.
-
-    Raises
-    ------
-    FileFormatError
-        The error of that kind, when the file is damaged or something else.
-    """
+    """Return the header and the arrays of a file, or raise the error of the expected kind."""
     try:
         arrays = read_archive(path, compressed=False, kind=f"a {kind.noun}")
     except FileFormatError as problem:
@@ -85,14 +73,14 @@ def write_tree(path: Any, tree: Tree) -> None:
     write_entries(path, _encode(tree, "", arrays), arrays, single_writer=True)
 
 
-def read_tree(path: Any, kind: FileKind = CHECKPOINT) -> TreeReader:
-    """Read a tree back (see ``read_entries``)."""
-    header, arrays = read_entries(path, kind)
+def read_tree(path: Any) -> TreeReader:
+    """Read the tree of a checkpoint (see ``read_entries``)."""
+    header, arrays = read_entries(path, CHECKPOINT)
     try:
         tree = _decode(header, arrays)
     except (LookupError, TypeError, RecursionError):
-        raise kind.damaged(path, "its header names an array that is not there") from None
-    return TreeReader(tree, path, kind=kind)
+        raise CHECKPOINT.damaged(path, "its header names an array that is not there") from None
+    return TreeReader(tree, path)
 
 
 def _encode(value: Any, name: str, arrays: dict[str, AnyArray]) -> Any:

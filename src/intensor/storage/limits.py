@@ -7,8 +7,7 @@ import io
 import os
 from typing import Any, BinaryIO, cast
 
-BYTES_FOR_ANY_FILE = 1 << 26
-"""Bytes that any file may decompress to, however small it is."""
+BYTES_FOR_ANY_FILE = 1 << 26  # bytes that any file may decompress to, however small it is
 BYTES_PER_BYTE = 200
 """Further bytes that a file may decompress to, per byte on disk. Real data compresses to a tenth
 of its size, sometimes to a fiftieth; zeros, which hold nothing, compress to a thousandth."""

@@ -18,32 +18,18 @@ from intensor._arrays import AnyArray, FlagArray
 from intensor.errors import CheckpointError, FileFormatError, ModelFileError
 
 Tree = dict[str, Any]
-NON_FINITE_NAMES = ("inf", "-inf", "nan")
-"""Names of the numbers that JSON cannot express, as they are written."""
-MAX_SHOWN_CHARACTERS = 60
-"""Most characters of a wrong value that a message shows."""
+NON_FINITE_NAMES = ("inf", "-inf", "nan")  # as numbers that JSON cannot express are written
+MAX_SHOWN_CHARACTERS = 60  # of a wrong value, in a message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileKind:
-    """One kind of file that intensor writes.
+    """One kind of file that intensor writes."""
 
-    Attributes
-    ----------
-    format
-        The "format" of its header.
-    noun
-        Its name in messages.
-    error
-        Class of the error for a file that cannot be used.
-    remedy
-        End of such a message: what to do about it.
-    """
-
-    format: str
-    noun: str
-    error: type[FileFormatError]
-    remedy: str = ""
+    format: str  # the "format" of its header
+    noun: str  # its name in messages
+    error: type[FileFormatError]  # class of the error for a file that cannot be used
+    remedy: str = ""  # end of such a message: what to do about it
 
     def refused(self, path: Any, reason: str) -> FileFormatError:
         """Return the error for a file that cannot be used."""
@@ -66,16 +52,8 @@ MODEL_FILE = FileKind(format="intensor model", noun="model file", error=ModelFil
 class TreeReader:
     """A tree from a file, whose values are checked as they are read.
 
-    Parameters
-    ----------
-    tree
-        The tree itself.
-    path
-        Path of the file, for messages.
-    kind
-        Kind of the file, for messages.
-    prefix
-        Key of this tree within the file, put before the names in messages.
+    Messages name the path and the kind of the file, and the key of a value. ``prefix`` is the part
+    of the key that leads to this tree.
     """
 
     def __init__(
@@ -158,17 +136,13 @@ class TreeReader:
     def array(self, name: str, dtype: str | None, shape: tuple[int | None, ...]) -> AnyArray:
         """Return a writable copy of an array; None allows any type, or any length of an axis."""
         found = self._get(name, np.ndarray, "an array")
-        if dtype is not None and found.dtype != np.dtype(dtype):
-            raise self.damaged(
-                f"{self._key(name)} has type {found.dtype}, expected {np.dtype(dtype)}"
-            )
-        fits = found.ndim == len(shape) and all(
-            wanted is None or wanted == length
-            for wanted, length in zip(shape, found.shape, strict=True)
-        )
-        if not fits:
-            wanted = tuple("any" if length is None else length for length in shape)
-            raise self.damaged(f"{self._key(name)} has shape {found.shape}, expected {wanted}")
+        if dtype is not None and found.dtype != (wanted := np.dtype(dtype)):
+            raise self.damaged(f"{self._key(name)} has type {found.dtype}, expected {wanted}")
+        if found.ndim != len(shape) or any(
+            length not in (None, actual) for length, actual in zip(shape, found.shape, strict=True)
+        ):
+            lengths = tuple("any" if length is None else length for length in shape)
+            raise self.damaged(f"{self._key(name)} has shape {found.shape}, expected {lengths}")
         return np.array(found, order="C")
 
     def finite_array(

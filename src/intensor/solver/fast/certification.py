@@ -13,33 +13,18 @@ from intensor.oracles.base import Goal, Oracle
 from intensor.runtime.budget import Budget
 from intensor.solver.fast.gram_set import key
 
-PROVEN_SHARE = 0.75
-"""Share of the tolerance that the proven gap is to reach."""
+PROVEN_SHARE = 0.75  # share of the tolerance that the proven gap is to reach
 
 
 class Findings(NamedTuple):
-    """Answers of an exact oracle at one point, over all signs.
+    """Answers of an exact oracle at one point, over all signs."""
 
-    Attributes
-    ----------
-    bound
-        No vertex of any sign costs less.
-    gain
-        Gain of the best vertex.
-    gains_enough
-        Whether some vertex gains more than the goal asked for.
-    flags, signs
-        The vertices found that were not known.
-    source
-        Name of the oracle that answered.
-    """
-
-    bound: float
-    gain: float
-    gains_enough: bool
-    flags: list[FlagArray]
-    signs: list[float]
-    source: str
+    bound: float  # no vertex of any sign costs less
+    gain: float  # gain of the best vertex
+    gains_enough: bool  # whether some vertex gains more than the goal asked for
+    flags: list[FlagArray]  # the vertices found that were not known
+    signs: list[float]  # their signs
+    source: str  # name of the oracle
 
 
 def ask_exact(
@@ -54,20 +39,10 @@ def ask_exact(
     known: Container[bytes],
     budget: Budget,
 ) -> Findings:
-    """Ask the exact oracle once per sign of the polytope.
+    """Ask the exact oracle once per sign of the polytope, with the incumbent as a start.
 
-    Parameters
-    ----------
-    product
-        Gradient times iterate.
-    allowed
-        Gain that a vertex may have without being asked for.
-    pool
-        Most vertices that each call brings.
-    incumbent
-        A vertex to start from.
-    known
-        Keys of the vertices that are held already.
+    ``product`` is gradient times iterate. Vertices that gain at most ``allowed`` are not asked for.
+    Each call brings at most ``pool`` vertices, and those in ``known`` are left out.
     """
     bound, gain, gains_enough, source = math.inf, -math.inf, False, ""
     flags: list[FlagArray] = []

@@ -20,28 +20,16 @@ ADMISSION_SHARE_WITHOUT_PROOF = 0.8
 """Share of the tolerance that a vertex must gain to enter when no proof can follow."""
 REFINEMENT_SHARE = 0.01
 """Share of the tolerance by which the objective must fall for a vertex to be refined."""
-PLENTY_OF_VERTICES = 24
-"""New vertices in a round above which the next round looks less hard."""
+PLENTY_OF_VERTICES = 24  # new vertices in a round above which the next round looks less hard
 SLOW_ROUNDS = 10
 """Rounds in which the error on a sample must halve for the sample to be worth more work."""
 CELLS_PER_SAMPLED_CELL = 16
 """One cell in this number is in a sample, unless that makes the sample too small or too large."""
-MAX_SAMPLE_CELLS = 1 << 22
-"""Most cells of a sample: more would not tell more about where to begin."""
+MAX_SAMPLE_CELLS = 1 << 22  # most cells of a sample: more would not tell more about where to begin
 
 
 class Corrective:
-    """Pricing and master around one set of cells.
-
-    Attributes
-    ----------
-    active
-        The vertices and their weights.
-    gain
-        Gain of the best vertex of the last round.
-    failures
-        Rounds of full effort in a row that found no new vertex.
-    """
+    """Pricing and master around one set of cells."""
 
     def __init__(
         self,
@@ -54,8 +42,8 @@ class Corrective:
         tuning: Tuning = TUNING,
     ) -> None:
         self.active = GramSet(cells, tuning=tuning)
-        self.gain = np.inf
-        self.failures = 0
+        self.gain = np.inf  # gain of the best vertex of the last round
+        self.failures = 0  # rounds of full effort in a row that found no new vertex
         self._sample_runs = 0
         self._pricing = Pricing(rng, signed=signed, tuning=tuning)
         self._signed = signed
@@ -69,7 +57,7 @@ class Corrective:
         self._tuning = tuning
 
     def start_from_sample(self, budget: Budget) -> bool:
-        """Take the vertices that solve a sample of the cells; say whether there are any."""
+        """Take the vertices that solve a sample of the cells; return whether there are any."""
         cells, tuning = self.active.cells, self._tuning
         least = max(tuning.large_cells // 2, tuning.sample_cells_per_index * sum(cells.shape))
         if cells.n_cells <= 2 * least:
@@ -93,15 +81,16 @@ class Corrective:
         if self.start_from_sample(budget):
             self.correct(budget.remaining)
         errors = [np.inf]
-        while not (self._solved or self._at_full_effort or budget.spent):
+        hardest = len(self._efforts) - 1  # a sample is not worth that effort
+        while self._error > self._tolerance and self._effort < hardest and not budget.spent:
             if self.price(budget):
                 self.correct(budget.remaining)
-            errors.append(self.active.value - self.active.cells.constant)
+            errors.append(self._error)
             if errors[-1] > errors[max(0, len(errors) - SLOW_ROUNDS)] / 2.0:
                 break
 
     def price(self, budget: Budget) -> bool:
-        """Look for new vertices and let them in; say whether the master has work to do."""
+        """Look for new vertices and let them in; return whether the master has work to do."""
         effort = self._efforts[self._effort]
         if self._effort == 0 and self.active.master.size > self._tuning.crowded_support:
             effort = self._tuning.effort_crowded
@@ -118,7 +107,7 @@ class Corrective:
         return False
 
     def _admit_new(self, proposals: Proposals) -> bool:
-        """Let in the proposals and refined vertices; say whether there are any."""
+        """Let in the proposals and refined vertices; return whether there are any."""
         refined = None
         if self.active.master.size <= self._tuning.max_refined_support:
             refined = self._pricing.refine(self.active, REFINEMENT_SHARE * self._tolerance)
@@ -187,14 +176,9 @@ class Corrective:
         self._sample_runs, self._pricing.runs = saved.count("runs"), saved.count("priced")
 
     @property
-    def _solved(self) -> bool:
-        """Whether the fit itself is within the tolerance of the constant."""
-        return self.active.value - self.active.cells.constant <= self._tolerance
-
-    @property
-    def _at_full_effort(self) -> bool:
-        """Whether only the hardest look is left, which a sample is not worth."""
-        return self._effort == len(self._efforts) - 1
+    def _error(self) -> float:
+        """Objective without the part that no fit can remove."""
+        return self.active.value - self.active.cells.constant
 
     @property
     def altmin_runs(self) -> int:

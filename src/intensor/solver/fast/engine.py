@@ -24,7 +24,7 @@ from intensor.problem.objective import bound_from_sums, build_objective
 from intensor.runtime.budget import Budget
 from intensor.runtime.memory import cell_bytes
 from intensor.runtime.threads import Workers
-from intensor.solver.engine import Version
+from intensor.solver.engine import State, Version, Witness
 from intensor.solver.fast.certification import Findings, allowed_gain, ask_exact
 from intensor.solver.fast.corrective import (
     ADMISSION_SHARE_WITH_PROOF,
@@ -33,13 +33,7 @@ from intensor.solver.fast.corrective import (
 )
 from intensor.solver.fast.tuning import TUNING, Tuning
 from intensor.solver.settings import Settings
-from intensor.solver.snapshot import (
-    capture_random,
-    capture_state,
-    restore_random,
-    restore_state,
-)
-from intensor.solver.state import State, Witness
+from intensor.solver.snapshot import capture_random, capture_state, restore_random, restore_state
 from intensor.storage.reader import Tree, TreeReader
 
 FAILURES_BEFORE_PROOF = 2
@@ -88,7 +82,6 @@ class FastEngine:
         self, observations: Data, *, exact: Oracle, settings: Settings, tuning: Tuning = TUNING
     ) -> None:
         self._observations = observations
-        self._radius = settings.radius
         self._radii = [settings.radius]
         self._tolerance = settings.tolerance(observations.mean_square) / settings.radius**2
         self._exact = exact
@@ -169,8 +162,7 @@ class FastEngine:
 
     def rescale(self, settings: Settings) -> None:
         """Go on with the radius of other settings: vertices and tensor stay, the proof does not."""
-        factor = settings.radius / self._radius
-        self._radius = settings.radius
+        factor = settings.radius / self._radii[-1]
         self._radii.append(settings.radius)
         self._tolerance = settings.tolerance(self._observations.mean_square) / settings.radius**2
         self._core.rescale(factor, self._tolerance)
@@ -181,7 +173,7 @@ class FastEngine:
         self.state = State(value=active.value, bound=active.cells.constant)
 
     def capture(self) -> Tree:
-        """Return all that the next round depends on, but for the cells."""
+        """Return everything that the next round depends on, except the cells."""
         return {
             "radii": np.array(self._radii),
             "seeded": self._started,
@@ -195,13 +187,11 @@ class FastEngine:
     def restore(self, saved: TreeReader) -> None:
         """Go on from where an engine of the same cells and first radius stopped."""
         radii = saved.finite_array("radii", (None,)).tolist()
-        if not radii or min(radii) <= 0.0 or radii[0] != self._radius:
+        if not radii or min(radii) <= 0.0 or radii[0] != self._radii[-1]:
             raise saved.damaged("it begins with another radius")
-        for before, after in itertools.pairwise(
-            radii
-        ):  # each one leaves its rounding in the targets
+        for before, after in itertools.pairwise(radii):  # each leaves its rounding in the targets
             self._cells.rescale(after / before)
-        self._radii, self._radius = radii, radii[-1]
+        self._radii = radii
         self._core.restore(saved.branch("core"))
         self._started, self._settled = saved.flag("seeded"), saved.flag("settled")
         self._lenient = saved.count("lenient", most=MAX_LENIENT_ANSWERS)
@@ -234,7 +224,7 @@ class FastEngine:
             self._prove_free_bound()
             return
         state, core = self.state, self._core
-        objective = build_objective(self._observations.host(), self._radius)
+        objective = build_objective(self._observations.host(), self._radii[-1])
         x = self._cells.iterate()
         gradient = objective.gradient(x)
         flags, weights = self.vertices()

@@ -29,39 +29,24 @@ class GramSet:
 
     The zero vertex is not stored: its weight is 1 minus the sum of the others. In the signed
     polytope a vertex is its flags times its sign.
-
-    Attributes
-    ----------
-    count
-        Number of vertices held, with and without weight.
-    half_gradient
-        (capacity,) half the derivative of the objective in each weight.
-    value, product
-        Objective, and gradient times iterate.
-    known
-        The keys (see ``key``) of the vertices held.
-    drops
-        Number of vertices removed so far.
-    seen
-        Number of vertices whose half-gradient is known.
     """
 
     def __init__(self, cells: Cells, capacity: int = 64, *, tuning: Tuning = TUNING) -> None:
         self.cells = cells
-        self.count = 0
-        self.drops = 0
-        self.value = self.product = 0.0
+        self.count = 0  # vertices held, with and without weight
+        self.drops = 0  # vertices removed so far
+        self.value = self.product = 0.0  # objective, and gradient times iterate
         self.master = Master(capacity, tuning)
         self._tuning = tuning
-        self.half_gradient: FloatArray = np.zeros(capacity)
+        self.half_gradient: FloatArray = np.zeros(capacity)  # half the derivative in each weight
         length = int(cells.offsets[-1])
         self._flags: FlagArray = np.zeros((capacity, length), dtype=np.uint8)
         self._signs: FloatArray = np.ones(capacity)
         self._words: WordArray = np.zeros((length, capacity // 64), dtype=np.uint64)
         self._gram: FloatArray = np.zeros((capacity, capacity))
-        self.known: set[bytes] = set()
+        self.known: set[bytes] = set()  # the keys of the vertices held
         self.evaluate()
-        self.seen = 0
+        self.seen = 0  # vertices whose half-gradient is known
         self._start_value = self.value
 
     @property
@@ -204,14 +189,10 @@ class GramSet:
         for index in gone.tolist():
             self.known.discard(key(self._flags[index], self._signs[index]))
         self.drops += gone.size
-        self._reorder(keep)
-
-    def _reorder(self, keep: IndexArray) -> None:
         positions = np.full(self.count, -1, dtype=np.int64)
         positions[keep] = np.arange(keep.size)
         self.master.renumber(positions)
-        self.count = self.seen = keep.size
-        count = self.count
+        self.count = self.seen = count = keep.size
         self._flags[:count] = self._flags[keep]
         self._signs[:count] = self._signs[keep]
         self.cells.keep(keep)

@@ -30,33 +30,19 @@ from intensor.runtime.threads import one_blas_thread
 from intensor.solver.fast.tuning import TUNING, Tuning
 from intensor.storage.reader import Tree, TreeReader
 
-RELATIVE_RIDGE = 1e-12
-"""Ridge of the factor, as a share of the mean diagonal of the Gram matrix."""
+RELATIVE_RIDGE = 1e-12  # ridge of the factor, as a share of the mean diagonal of the Gram matrix
 
 
 class Master:
-    """Weights of the active vertices with the factor of their support.
-
-    Attributes
-    ----------
-    weights
-        (capacity,) current weights; zero off the support.
-    support
-        (capacity,) indices of the vertices in use, in the order of the factor.
-    size
-        Number of vertices in use.
-    full
-        Whether the weights sum to 1, so that the zero vertex has none.
-    rounds
-        Number of times that vertices entered, since the start.
-    """
+    """Weights of the active vertices, which are zero off the support, with the support's factor."""
 
     def __init__(self, capacity: int, tuning: Tuning = TUNING) -> None:
         self.weights: FloatArray = np.zeros(capacity)
         self.support: IndexArray = np.zeros(capacity, dtype=np.int64)
-        self.size = 0
-        self.full = False
-        self.rounds = 0
+        """Indices of the vertices in use, in the order of the factor."""
+        self.size = 0  # vertices in use
+        self.full = False  # whether the weights sum to 1, so that the zero vertex has none
+        self.rounds = 0  # times that vertices entered
         self._factor: FloatArray = np.zeros((capacity, capacity))
         self._factored = True
         self._pause = 0
@@ -134,17 +120,9 @@ class Master:
     ) -> None:
         """Improve the weights until no vertex gains more than the tolerance.
 
-        Parameters
-        ----------
-        gram
-            (>= count, >= count) Gram matrix.
-        half_gradient
-            (>= count,) at the current weights; changed along with them.
-        tolerance
-            On the half-gradient, in the units of the objective.
-        seconds
-            Seconds that are left. Where the exact weights of many vertices are expected to take
-            longer, the weights are those that exchanges find.
+        The tolerance is on the half-gradient, in the units of the objective; the half-gradient is
+        changed along with the weights. Where the exact weights of many vertices are expected to
+        take more than the ``seconds`` that are left, the weights are those that exchanges find.
         """
         if self.size >= self._tuning.exchange_support:
             hurried = self._seconds_per_square * self.size**2 > seconds
@@ -177,7 +155,7 @@ class Master:
     def _exchange(
         self, gram: FloatArray, count: int, half_gradient: FloatArray, tolerance: float
     ) -> bool:
-        """Exchange weight between pairs; say whether that was enough."""
+        """Exchange weight between pairs; return whether that was enough."""
         max_steps = self._tuning.exchanges_per_vertex * count
         _, apart = exchange(gram, count, tolerance, max_steps, half_gradient, self.weights)
         used = np.flatnonzero(self.weights[:count])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intensor._arrays import AnyArray, FlagArray, FloatArray, WordArray
+from intensor._arrays import FlagArray, FloatArray, WordArray
 from intensor.backends.base import Cells
 from intensor.kernels.lanes import join_lanes, mix_starts, split_lanes
 from intensor.runtime.budget import Budget
@@ -18,10 +18,8 @@ from intensor.solver.fast.tuning import TUNING, Effort, Tuning
 
 ENTRY_SHARE = 0.3
 """A vertex is proposed when it gains at least this share of what the best one gains."""
-NEWEST_VERTICES = 16
-"""Number of vertices, counted from the last, that count as the newest."""
-REFINING_SWEEPS = 2
-"""Sweeps of a refinement."""
+NEWEST_VERTICES = 16  # number of vertices, counted from the last, that count as the newest
+REFINING_SWEEPS = 2  # sweeps of a refinement
 COMPLEMENTED_LANES = np.uint64(0x8080808080808080)
 """Lanes whose vertex is replaced by its complement before it is perturbed."""
 
@@ -42,17 +40,12 @@ class Pricing:
     random starts miss late in a run. Every other one is among the newest, the rest are of any age,
     and a few are complements. The other half are random, some sparse and some dense. In the signed
     polytope every batch is done twice, the second time for vertices with a negative sign.
-
-    Attributes
-    ----------
-    runs
-        Number of descents so far.
     """
 
     def __init__(
         self, rng: np.random.Generator, *, signed: bool = False, tuning: Tuning = TUNING
     ) -> None:
-        self.runs = 0
+        self.runs = 0  # number of descents so far
         self._signs = (1.0, -1.0) if signed else (1.0,)
         self._rng = rng
         self._tuning = tuning
@@ -81,22 +74,20 @@ class Pricing:
             if budget.spent:
                 break
         ranked = sorted(found.values(), key=lambda candidate: candidate[0])
-        kept = [one for one in ranked if active.product - one[0] > ENTRY_SHARE * best][
-            : effort.max_vertices
+        kept = [
+            (row, sign)
+            for value, row, sign in ranked[: effort.max_vertices]
+            if active.product - value > ENTRY_SHARE * best
         ]
-        return _proposals([(row, sign) for _, row, sign in kept], best, active)
+        return _proposals(kept, best, active)
 
     def refine(self, active: GramSet, least: float) -> Proposals:
         """Return vertices that would do better than some in use.
 
         Late in a run a new vertex of the linear model is worth only a small weight: most of the
         remaining error is a few wrong indices of vertices that have weight. They are found with the
-        curvature taken into account, vertex by vertex, with all others unchanged.
-
-        Parameters
-        ----------
-        least
-            Least amount by which the objective must fall.
+        curvature taken into account, vertex by vertex, with all others unchanged. The objective
+        must fall by at least ``least``.
         """
         found: dict[bytes, tuple[FlagArray, float]] = {}
         best = -np.inf
@@ -153,7 +144,7 @@ class Pricing:
                 break
             before = lanes.copy()
             found = cells.descend(lanes, effort.starts, 1, negative=negative)
-            live = _word_of(falling)
+            live = np.uint64(sum(1 << lane for lane in np.flatnonzero(falling).tolist()))
             lanes &= live
             lanes |= before & ~live
             falling &= found < values
@@ -161,11 +152,6 @@ class Pricing:
             if not falling.any():
                 break
         return values
-
-
-def _word_of(chosen: AnyArray) -> np.uint64:
-    """Return a word with the bits of the chosen lanes."""
-    return np.uint64(sum(1 << lane for lane in np.flatnonzero(chosen).tolist()))
 
 
 def _proposals(

@@ -6,29 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intensor._arrays import FlagArray, FloatArray, Shape
+from intensor._arrays import FlagArray, FloatArray, Shape, inner
 from intensor.backends.select import Data
 from intensor.data.observations import Observations
 from intensor.model.model import Model
 from intensor.oracles.alternating import AlternatingOracle
-from intensor.oracles.base import Oracle
+from intensor.oracles.base import Answer, Goal, Oracle
 from intensor.oracles.contraction import Contraction
 from intensor.problem.objective import build_objective
 from intensor.runtime.budget import Budget
 from intensor.runtime.memory import cell_bytes
-from intensor.solver.engine import Version
+from intensor.solver.engine import State, Version, Witness
 from intensor.solver.paper.iterate import Iterate
 from intensor.solver.paper.rows import Rows
-from intensor.solver.paper.separation import WeakSeparation
 from intensor.solver.paper.steps import LocalStep
 from intensor.solver.settings import Settings
-from intensor.solver.snapshot import (
-    capture_random,
-    capture_state,
-    restore_random,
-    restore_state,
-)
-from intensor.solver.state import State
+from intensor.solver.snapshot import capture_random, capture_state, restore_random, restore_state
 from intensor.storage.reader import Tree, TreeReader
 
 
@@ -51,24 +44,20 @@ class Blended(Version):
 
 
 class BlendedEngine:
-    """A local step rule and weak separation around one iterate."""
+    """A local step rule and weak separation around one iterate.
+
+    Weak separation finds a new vertex that gains enough, or a proof that there is none: alternating
+    minimisation comes first, and the exact oracle is asked when that fails.
+    """
 
     def __init__(
-        self,
-        parts: Blended,
-        observations: Observations,
-        *,
-        exact: Oracle,
-        settings: Settings,
+        self, parts: Blended, observations: Observations, *, exact: Oracle, settings: Settings
     ) -> None:
         objective = build_objective(observations, settings.radius)
         self._rng = np.random.default_rng(settings.seed)
-        self._heuristic = AlternatingOracle(
-            parts.contraction(observations),
-            observations.shape,
-            rng=self._rng,
-        )
-        self._separation = WeakSeparation(self._heuristic, exact)
+        contraction = parts.contraction(observations)
+        self._heuristic = AlternatingOracle(contraction, observations.shape, rng=self._rng)
+        self._exact = exact
         self._step = parts.step()
         self._tolerance = settings.tolerance(observations.mean_square) / objective.scale
         self._iterate = Iterate(observations, objective, parts.rows)
@@ -87,14 +76,57 @@ class BlendedEngine:
         self.state.value = self._iterate.value
 
     def separate(self, budget: Budget) -> None:
-        """Find a vertex and search the line to it."""
-        state = self.state
-        self._separation.take(self._iterate, state, budget)
-        state.value = self._iterate.value
+        """Find a vertex, update phi and the bound, and search the line to the vertex."""
+        iterate, state = self._iterate, self.state
+        goal = Goal(product=inner(iterate.gradient, iterate.x), phi=state.phi)
+        if state.exact_calls == 0:
+            answer = self._ask_exact(goal, budget, None)
+        else:
+            answer = self._heuristic.minimise(iterate.gradient, goal=goal, budget=budget)
+            gain = goal.product - answer.value
+            if gain <= goal.phi and not budget.spent:
+                half_gap = (iterate.value - state.bound) / 2.0
+                if gain > half_gap:
+                    goal.phi = half_gap
+                else:
+                    answer = self._ask_exact(goal, budget, answer)
+        state.phi = goal.phi
+        state.gain = goal.product - answer.value
+        self._enter(answer.flags, state.gain)
+        state.value = iterate.value
         # The believed gap is below the tolerance, or below the precision of float64. If the proven
         # gap is not, more of the same cannot help.
         rounding = 4.0 * np.finfo(np.float64).eps * state.value
         state.exhausted = 2.0 * state.phi <= max(self._tolerance, rounding)
+
+    def _ask_exact(self, goal: Goal, budget: Budget, found: Answer | None) -> Answer:
+        """Return the better of what was found and what the exact oracle finds; keep its bound."""
+        iterate, active, state = self._iterate, self._iterate.active, self.state
+        exact = self._exact.minimise(
+            iterate.gradient,
+            goal=goal,
+            incumbent=None if found is None else found.flags,
+            budget=budget,
+        )
+        state.exact_calls += 1
+        bound = iterate.objective.lower_bound(iterate.gradient, exact.bound)
+        witness = Witness(flags=active.flags(), weights=active.weights.copy(), source=exact.source)
+        state.prove(bound, witness)
+        best = exact if found is None or exact.value <= found.value else found
+        self._heuristic.anchor = best.flags
+        if not goal.reached(best.value, exact.bound) and not budget.spent:
+            goal.phi /= 2.0
+        return best
+
+    def _enter(self, flags: FlagArray, gain: float) -> None:
+        """Move to the best point between the iterate and a vertex."""
+        iterate, active = self._iterate, self._iterate.active
+        inside = active.inside(flags)
+        step = iterate.objective.exact_step(gain, inside - iterate.x, 1.0)
+        if step > 0.0:
+            active.enter(flags, inside, step)
+        active.drop_empty()
+        iterate.recombine()
 
     def recombine(self) -> None:
         """Recompute the iterate from the weights."""
@@ -122,10 +154,11 @@ class BlendedEngine:
     def restore(self, saved: TreeReader) -> None:
         """Go on from where an engine of the same cells and settings stopped."""
         length = self._heuristic.anchor.size
-        if len(saved.vertices("anchor", length)) != 1:
+        anchors = saved.vertices("anchor", length)
+        if len(anchors) != 1:
             raise saved.damaged("there is not exactly one anchor")
         self._iterate.restore(saved.branch("iterate"))
-        self._heuristic.anchor = saved.vertices("anchor", length)[0]
+        self._heuristic.anchor = anchors[0]
         self._heuristic.runs = saved.count("runs")
         restore_random(self._rng, saved.branch("random"))
         self._step.restore(saved.branch("step"), self._iterate)

@@ -13,18 +13,10 @@ from intensor.storage.reader import Tree, TreeReader
 
 
 class ActiveSet:
-    """Vertices with weights that sum to 1; each vertex is held once.
+    """Vertices with (k,) weights that sum to 1, and their rows over the cells.
 
-    Attributes
-    ----------
-    weights
-        (k,) current weights.
-    rows
-        The vertices over the cells.
-    changes
-        Number of times that vertices came or went.
-    drops
-        Number of vertices removed so far.
+    Each vertex is held once. ``changes`` counts how often vertices came or went, and ``drops`` the
+    vertices that were removed.
     """
 
     def __init__(self, observations: Observations, rows: type[Rows]) -> None:
@@ -113,17 +105,10 @@ class ActiveSet:
 
 
 class Iterate:
-    """A convex combination of active vertices; it starts at the all-ones vertex.
+    """A convex combination x of active vertices on the (u,) cells, and its objective ``value``.
 
-    Attributes
-    ----------
-    x
-        (u,) the combination on the cells.
-    value
-        Its objective.
-    gradient, products
-        At x, once ``linearise`` was called: (u,) derivatives, and their (k,) sums over the
-        active vertices.
+    It starts at the all-ones vertex. Once ``linearise`` was called, ``gradient`` holds the (u,)
+    derivatives at x, and ``products`` their (k,) sums over the active vertices.
     """
 
     def __init__(self, observations: Observations, objective: Objective, rows: type[Rows]) -> None:

@@ -13,37 +13,27 @@ if TYPE_CHECKING:
 
 
 class Rows(Protocol):
-    """A growing 0-1 matrix: a row per active vertex, a column per cell.
-
-    Attributes
-    ----------
-    bytes_per_cell
-        Bytes that the rows of the first vertices take per cell, for estimates of memory.
-    """
+    """A growing 0-1 matrix: a row per active vertex, a column per cell."""
 
     bytes_per_cell: ClassVar[int]
+    """Bytes that the rows of the first vertices take per cell, for estimates of memory."""
 
     def __init__(self, n_cells: int) -> None: ...
 
     def append(self, inside: FlagArray) -> None:
         """Add a vertex, given which cells it contains."""
-        ...
 
     def keep(self, chosen: AnyArray) -> None:
         """Keep the rows where ``chosen`` is true."""
-        ...
 
     def products(self, cells: FloatArray) -> FloatArray:
         """Return the (k,) sums of ``cells`` over each vertex."""
-        ...
 
     def combine(self, weights: FloatArray) -> FloatArray:
         """Return the (u,) weighted sum of the vertices."""
-        ...
 
     def row(self, index: int) -> FloatArray:
-        """Return one vertex as (u,) zeros and ones."""
-        ...
+        """Return one vertex as (u,) zeros and ones; do not write to it."""
 
 
 class DenseRows:
@@ -83,7 +73,7 @@ class DenseRows:
         return weights @ self._rows[: self._count]
 
     def row(self, index: int) -> FloatArray:
-        """Return one vertex (a view: do not write)."""
+        """Return one vertex."""
         view: FloatArray = self._rows[index]
         return view
 

@@ -6,7 +6,7 @@ A step is given the iterate with its gradient and products up to date, and moves
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from abc import ABC, abstractmethod
 
 import numpy as np
 
@@ -15,36 +15,22 @@ from intensor.solver.paper.iterate import Iterate
 from intensor.storage.reader import Tree, TreeReader
 
 
-class LocalStep(Protocol):
-    """A rule that improves the weights of the active set."""
+class LocalStep(ABC):
+    """A rule that improves the weights of the active set; by default it remembers nothing."""
 
-    def __init__(self) -> None: ...
-
+    @abstractmethod
     def take(self, iterate: Iterate) -> None:
         """Move the iterate."""
-        ...
 
     def capture(self) -> Tree:
         """Return what the next step depends on beside the iterate."""
-        ...
-
-    def restore(self, saved: TreeReader, iterate: Iterate) -> None:
-        """Go on from what was captured."""
-        ...
-
-
-class StatelessStep:
-    """A rule that remembers nothing between steps."""
-
-    def capture(self) -> Tree:
-        """Return nothing."""
         return {}
 
-    def restore(self, saved: TreeReader, iterate: Iterate) -> None:
-        """Do nothing."""
+    def restore(self, saved: TreeReader, iterate: Iterate) -> None:  # noqa: B027  (may do nothing)
+        """Go on from what was captured."""
 
 
-class SimplexDescent(StatelessStep):
+class SimplexDescent(LocalStep):
     """Simplex gradient descent (SiGD): to the boundary of the simplex if the objective falls."""
 
     def take(self, iterate: Iterate) -> None:
@@ -73,7 +59,7 @@ class SimplexDescent(StatelessStep):
             iterate.move(iterate.x - step * change)
 
 
-class PairwiseStep(StatelessStep):
+class PairwiseStep(LocalStep):
     """Blended pairwise step (BPCG): from the worst active vertex to the best."""
 
     def take(self, iterate: Iterate) -> None:
@@ -92,7 +78,7 @@ class PairwiseStep(StatelessStep):
             active.drop_empty()
 
 
-class AcceleratedDescent:
+class AcceleratedDescent(LocalStep):
     """Nesterov's accelerated projected gradient (NAG) on the weights.
 
     In the weights g the objective is ``g'Ag - 2b'g + const`` with A the Gram matrix of the
@@ -101,7 +87,7 @@ class AcceleratedDescent:
     whose weight is projected to 0 stay until the next oracle call, for they may come back.
     """
 
-    STRONGLY_CONVEX = 1e-3
+    MIN_STRONG_CURVATURE = 1e-3
     """Least curvature for which the momentum comes from the condition number."""
 
     def __init__(self) -> None:
@@ -161,7 +147,7 @@ class AcceleratedDescent:
         spectrum = np.linalg.eigvalsh(2.0 * self._gram)
         least, self._curvature = float(spectrum[0]), max(float(spectrum[-1]), 1e-300)
         self._steady = None
-        if least >= self.STRONGLY_CONVEX:
+        if least >= self.MIN_STRONG_CURVATURE:
             ratio = math.sqrt(least / self._curvature)
             self._steady = (1.0 - ratio) / (1.0 + ratio)
         self._t = 1.0
