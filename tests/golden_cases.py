@@ -13,7 +13,7 @@ digits depend on the processor and on the compiler, and solves that meet ties de
 digits. So every result is kept with the ``platform`` that it was computed on.
 """
 
-# ruff: noqa: T201  (it is a command: what it prints is what it is for)
+
 
 import json
 import os
