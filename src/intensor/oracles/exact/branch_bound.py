@@ -56,14 +56,8 @@ class BranchOracle(SearchOracle):
 class TreeSearch:
     """The tree search of two or three modes.
 
-    Parameters
-    ----------
-    search
-        What is looked for.
-    subtrees
-        Number of open nodes at which the search goes on subtree by subtree.
-    wave
-        Number of subtrees between two updates of the cutoff.
+    It goes on subtree by subtree once ``subtrees`` nodes are open, and updates the cutoff after
+    every ``wave`` of them.
     """
 
     def __init__(self, search: ExactSearch, *, subtrees: int = SUBTREES, wave: int = WAVE) -> None:

@@ -108,12 +108,7 @@ def merge_blocks(blocks: Blocks, cutoff: Any, max_pairs: int) -> Any:
     """Merge the two smallest blocks as long as they have at most ``max_pairs`` pairs of choices.
 
     The choices of the new block, which comes last, are the pairs that can still be part of
-    something below the cutoff.
-
-    Returns
-    -------
-    tuple
-        Whether nothing below the cutoff is left, and the blocks after all merges.
+    something below the cutoff. Return whether there are none, and the blocks after all merges.
     """
     least = np.empty(blocks.ends.size, dtype=np.int64)
     bound = least_sums(blocks.sums, blocks.ends, least)

@@ -103,18 +103,9 @@ def scan(
 ) -> bool:
     """Count through a range of patterns and search under each; say whether it was completed.
 
-    Parameters
-    ----------
-    costs
-        (1 + rest, 1 + slabs, rows, columns) costs. The first of both stacks is always on.
-    firsts
-        (blocks + 1,) the first row of every block, and the number of rows.
-    n_open
-        The slabs 1 to ``n_open`` are left to the search tree; the others are counted through.
-    rest_codes, codes
-        The ranges of Gray codes of the first stack and of the slabs beyond ``n_open``.
-    pool, stop
-        As in ``search_tree``.
+    The (1 + rest, 1 + slabs, rows, columns) costs have two stacks whose first entry is always on.
+    The slabs 1 to ``n_open`` are left to the search tree; the others are counted through.
+    ``rest_codes`` and ``codes`` are the ranges of Gray codes of the first stack and of these slabs.
     """
     tables = np.empty(
         (costs.shape[1] - 1, costs.shape[3], count_choices(firsts)), dtype=costs.dtype
@@ -162,17 +153,9 @@ def scan_listed(
 ) -> bool:
     """Search under the patterns of a list; say whether it was completed.
 
-    Parameters
-    ----------
-    costs
-        (leading, slabs, rows, columns) costs, the leading modes as one.
-    lengths
-        Lengths of the leading modes.
-    listed
-        Patterns: that of the slabs in the lowest digits, that of the last leading mode next. The
-        pool's ``rests`` are positions in this list.
-    firsts, pool, stop
-        As in ``scan``.
+    Costs are (leading, slabs, rows, columns) with the leading modes, of the given lengths, as one.
+    A pattern has the slabs in its lowest digits and the last leading mode next. The pool's
+    ``rests`` are positions in this list.
     """
     n_leading, n_slabs, n_rows, n_columns = costs.shape
     tables = np.empty((0, n_columns, count_choices(firsts)), dtype=costs.dtype)

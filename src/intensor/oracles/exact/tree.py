@@ -197,19 +197,9 @@ def expand(node: Node, slabs: Slabs, rest: Any, pool: BoxPool) -> Children:
 def search_tree(node: Node, slabs: Slabs, rest: Any, pool: BoxPool, stop: FlagArray) -> Any:
     """Look for boxes below the pool's target under a node; return the least bound left open.
 
-    Parameters
-    ----------
-    rest
-        The pattern of the modes beyond the slabs, for the pool.
-    pool
-        Gets the boxes that are found. Every pattern of slabs is one of its patterns.
-    stop
-        (1,) set to 1 by another thread to stop the search.
-
-    Returns
-    -------
-    int
-        ``NOWHERE`` when the search was completed.
+    That is ``NOWHERE`` when the search was completed. ``rest`` is the pattern of the modes beyond
+    the slabs; every pattern of slabs is one of the pool's. Another thread sets ``stop[0]`` to 1 to
+    stop.
     """
     weights = np.empty(slabs.costs.shape[2], dtype=np.int64)
     matrix, current, known = slabs.costs[0], 0, False
