@@ -28,6 +28,8 @@ from intensor._arrays import AnyArray, IndexArray, WordArray
 from intensor.runtime.compiling import njit
 
 ONE = np.uint64(1)
+ADD, SUBTRACT = np.int64(1), np.int64(-1)
+"""Signs of ``add_table``. Numba would compile it twice for constants of Python."""
 
 
 class Blocks(NamedTuple):
@@ -86,7 +88,7 @@ def sum_of_columns(table: AnyArray, base: AnyArray, out_sums: AnyArray) -> None:
 
 @njit(cache=True, nogil=True)
 def add_table(table: AnyArray, other: AnyArray, sign: int, out_sums: AnyArray) -> None:
-    """Add (sign 1) or subtract (sign -1) a table in place, and write the sums for a base of 0."""
+    """Add or subtract a table in place, and write the sums for a base of 0."""
     zero = table.dtype.type(0)
     out_sums[:] = 0
     for a in range(table.shape[0]):

@@ -17,7 +17,7 @@ LARGEST = np.int64(1 << 62)
 """A number of choices that no block has."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _smallest_blocks(ends: IndexArray) -> Any:
     """Return the two blocks with the fewest choices, in order, and how many pairs they have."""
     first, second = -1, -1
@@ -34,7 +34,7 @@ def _smallest_blocks(ends: IndexArray) -> Any:
     return min(first, second), max(first, second), few * next_few
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _promising_pairs(
     sums: AnyArray, ends: IndexArray, one: int, two: int, limit: Any, n_pairs: int
 ) -> Any:
@@ -50,7 +50,7 @@ def _promising_pairs(
     return left[:count], right[:count]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _other_choices(ends: IndexArray, one: int, two: int, n_pairs: int) -> Any:
     """Return the choices of all blocks but two, and the ends with a block of pairs added last."""
     others = np.empty(ends[-1], dtype=np.uint32)

@@ -12,6 +12,8 @@ from intensor.runtime.compiling import njit
 
 OFF, ON, FREE = 0, 1, 2
 """Status of a column: decided to be off, decided to be on, or not decided."""
+LEAVE_FREE, DECIDE = np.bool_(False), np.bool_(True)
+"""Whether ``ascend`` decides columns. Numba would compile it twice for constants of Python."""
 
 
 @njit(cache=True, nogil=True)

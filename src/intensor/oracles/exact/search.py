@@ -11,7 +11,6 @@ from typing import TypeVar
 import numpy as np
 
 from intensor._arrays import AnyArray, FlagArray
-from intensor.oracles.exact import tree
 from intensor.oracles.exact.plan import Plan
 from intensor.oracles.exact.pool import BoxPool, FoundBox, empty_pool
 from intensor.runtime.budget import Budget
@@ -19,7 +18,7 @@ from intensor.runtime.threads import Pool
 
 _LOG = logging.getLogger(__name__)
 Result = TypeVar("Result")
-NOWHERE = int(tree.NOWHERE)
+NOWHERE = 1 << 62
 """Bound of a search that left nothing open; larger than any cost."""
 POLL_SECONDS = 0.02
 """Seconds between two looks at the budget."""
