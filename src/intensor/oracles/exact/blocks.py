@@ -87,7 +87,7 @@ def sum_of_columns(table: AnyArray, base: AnyArray, out_sums: AnyArray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def add_table(table: AnyArray, other: AnyArray, sign: int, out_sums: AnyArray) -> None:
+def add_table(table: AnyArray, other: AnyArray, sign: Any, out_sums: AnyArray) -> None:
     """Add or subtract a table in place, and write the sums for a base of 0."""
     zero = table.dtype.type(0)
     out_sums[:] = 0

@@ -44,7 +44,7 @@ def _put_back(column: AnyArray, sums: AnyArray, change: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def ascend(
-    blocks: Blocks, cutoff: Any, fix: bool, out_status: FlagArray, out_lean: IndexArray
+    blocks: Blocks, cutoff: Any, fix: Any, out_status: FlagArray, out_lean: IndexArray
 ) -> bool:
     """Improve the multipliers of one column after the other; say whether the cutoff was reached.
 

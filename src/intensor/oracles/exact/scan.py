@@ -54,9 +54,9 @@ def _ruled_out(blocks: Blocks, cutoff: Any, status: FlagArray, lean: IndexArray)
 def _scan_slabs(
     slabs: Slabs,
     firsts: IndexArray,
-    n_open: int,
+    n_open: Any,
     rest: Any,
-    codes: tuple[int, int],
+    codes: tuple[Any, Any],
     pool: BoxPool,
     stop: FlagArray,
 ) -> bool:

@@ -32,7 +32,7 @@ PAIRS_PER_CHOICE for each choice that the node has."""
 
 @njit(cache=True, nogil=True)
 def _decide_slab(
-    table: AnyArray, which: AnyArray, choices: AnyArray, slab: AnyArray, on: bool
+    table: AnyArray, which: AnyArray, choices: AnyArray, slab: AnyArray, on: Any
 ) -> Any:
     """Return table and sums of the promising choices once an open slab is on or off."""
     zero = table.dtype.type(0)
@@ -74,7 +74,7 @@ def _branch_on_slab(node: Node, slabs: Slabs, cutoff: Any, out_nodes: list[Node]
 
 
 @njit(cache=True, nogil=True)
-def _decide_column(node: Node, status: FlagArray, branch: int, on: bool, cutoff: Any) -> Any:
+def _decide_column(node: Node, status: FlagArray, branch: Any, on: Any, cutoff: Any) -> Any:
     """Return whether nothing is left below the cutoff once a column is on or off, and the child.
 
     Columns that ``status`` has decided leave the child; ``base`` holds the cost of those on.
@@ -122,9 +122,10 @@ def _try_rows(matrix: AnyArray, node: Node, rest: Any, pool: BoxPool) -> None:
 @njit(cache=True, nogil=True, inline="always")
 def _column_to_branch_on(
     columns: IndexArray, status: FlagArray, lean: IndexArray, weights: IndexArray
-) -> int:
+) -> Any:
     """Return the position of the free column that weighs much and leans little; -1 for none."""
-    branch, best_score = np.int64(-1), np.int64(0)
+    branch: Any = np.int64(-1)  # not a constant of Python: see SLAB_OFF
+    best_score = np.int64(0)
     for a in range(columns.size):
         if status[a] == FREE:
             score = weights[columns[a]] - LEAN_WEIGHT * abs(lean[a])
@@ -184,7 +185,7 @@ def _sum_slabs(costs: AnyArray, slabs_on: Any, out_weights: IndexArray) -> Any:
 
 @njit(cache=True, nogil=True)
 def search_tree(
-    node: Node, slabs: Slabs, rest: Any, pool: BoxPool, stop: FlagArray, max_steps: int
+    node: Node, slabs: Slabs, rest: Any, pool: BoxPool, stop: FlagArray, max_steps: Any
 ) -> list[Node]:
     """Look for boxes below the pool's target under a node; return the nodes that are left open.
 
