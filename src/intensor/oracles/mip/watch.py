@@ -37,11 +37,6 @@ class Watch:
     _handler: Callable[[int, FrameType | None], Any] | None = field(default=None, init=False)
     _interrupts: int = field(default=0, init=False)
 
-    @property
-    def seconds(self) -> float:
-        """Seconds left, possibly infinite."""
-        return self.budget.remaining
-
     def says_stop(self, look: Callable[[], tuple[float, float]] | None = None) -> bool:
         """Say whether to stop; made to be called from a solver's callback.
 
@@ -56,10 +51,6 @@ class Watch:
         except Exception as error:
             self._error = error
             return True
-
-    def interrupt(self) -> None:
-        """Pass on a Ctrl-C that the solver caught instead of Python."""
-        self.budget.interrupted = True
 
     def __enter__(self) -> None:
         if threading.current_thread() is not threading.main_thread():
