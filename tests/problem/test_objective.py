@@ -16,6 +16,11 @@ from intensor.problem.vertex import membership
 RADII = [0.25, 1.0, 7.0]
 
 
+def some(count):
+    """Return this many seeds, of which two belong to the default tests."""
+    return [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, count))]
+
+
 def problem(seed, shape=(3, 2, 2), n=30, radius=1.0):
     rng = np.random.default_rng(seed)
     coords = np.stack([rng.integers(0, length, n) for length in shape], axis=1)
@@ -51,9 +56,8 @@ def test_the_value_at_the_targets_is_the_constant():
     assert objective.value(objective.targets) == objective.constant > 0.0
 
 
-@pytest.mark.parametrize("radius", RADII)
-@pytest.mark.parametrize("seed", range(3))
-def test_the_gradient_is_that_of_the_value(radius, seed):
+@pytest.mark.parametrize(("seed", "radius"), list(enumerate(RADII)))
+def test_the_gradient_is_that_of_the_value(seed, radius):
     _, _, cells = problem(seed, radius=radius)
     objective = build_objective(cells, radius)
     rng = np.random.default_rng(seed)
@@ -67,7 +71,7 @@ def test_the_gradient_is_that_of_the_value(radius, seed):
         assert gradient[cell] == pytest.approx(slope, rel=1e-8, abs=1e-11)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", some(20))
 @pytest.mark.parametrize("longest", [1.0, 0.05, 3.0])
 def test_the_exact_step_beats_every_other_step(seed, longest):
     _, _, cells = problem(seed)
@@ -94,7 +98,7 @@ def test_all_kinds_of_exact_steps():
     assert objective.exact_step(0.0, np.array([0.0]), 9.0) == 0.0  # nowhere
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some(6))
 def test_the_lower_bound_is_below_everything_and_close(seed):
     _, _, cells = problem(seed)
     objective = build_objective(cells, 1.0)
@@ -112,7 +116,7 @@ def test_the_lower_bound_is_below_everything_and_close(seed):
         assert bound >= max(linear, objective.constant) - 1e-12
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some(6))
 def test_the_best_step_shrinks_the_gap_as_promised(seed):
     _, _, cells = problem(seed)
     objective = build_objective(cells, 1.0)
@@ -209,22 +213,33 @@ four = st.lists(magnitudes, min_size=4, max_size=4)
 shares = st.lists(st.floats(1e-12, 1.0), min_size=4, max_size=4)
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
-@given(targets=four, weights=shares, x=four, constant=magnitudes)
-def test_the_lower_bound_survives_rounding(targets, weights, x, constant):
-    assert_bound_is_valid(targets, weights, x, constant)
+counts = pytest.mark.parametrize("count", [40, pytest.param(300, marks=pytest.mark.slow)])
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
-@given(
-    targets=st.lists(st.floats(0.1, 1e6), min_size=4, max_size=4),
-    weights=shares,
-    ulps=st.lists(st.integers(-4, 4), min_size=4, max_size=4),
-)
-def test_the_lower_bound_survives_cancellation(targets, weights, ulps):
+@counts
+def test_the_lower_bound_survives_rounding(count):
+    @settings(derandomize=True, database=None, max_examples=count)
+    @given(targets=four, weights=shares, x=four, constant=magnitudes)
+    def check(targets, weights, x, constant):
+        assert_bound_is_valid(targets, weights, x, constant)
+
+    check()
+
+
+@counts
+def test_the_lower_bound_survives_cancellation(count):
     # x a few units in the last place from the targets: everything cancels but the rounding.
-    x = [t + k * math.ulp(t) for t, k in zip(targets, ulps, strict=True)]
-    assert_bound_is_valid(targets, weights, x, 0.0)
+    @settings(derandomize=True, database=None, max_examples=count)
+    @given(
+        targets=st.lists(st.floats(0.1, 1e6), min_size=4, max_size=4),
+        weights=shares,
+        ulps=st.lists(st.integers(-4, 4), min_size=4, max_size=4),
+    )
+    def check(targets, weights, ulps):
+        x = [t + k * math.ulp(t) for t, k in zip(targets, ulps, strict=True)]
+        assert_bound_is_valid(targets, weights, x, 0.0)
+
+    check()
 
 
 def test_without_the_margin_rounding_would_break_the_bound():

@@ -29,28 +29,9 @@ MAX_SWEEPS = 50
 
 
 class AlternatingOracle:
-    """Repeated alternating minimisation ("AltMin").
+    """Repeated alternating minimisation ("AltMin") of at most ``max_runs`` descents per call.
 
     The first start is the anchor, the second its complement, the others are random.
-
-    Parameters
-    ----------
-    contraction
-        How index costs are computed.
-    shape
-        Lengths of the modes.
-    rng
-        Source of the random starts.
-    max_runs
-        Most starts that a call tries.
-
-    Attributes
-    ----------
-    anchor
-        (sum(shape),) the first start of every call; the solver puts the last vertex of the exact
-        oracle here.
-    runs
-        Number of descents since the oracle was built.
     """
 
     def __init__(
@@ -61,8 +42,9 @@ class AlternatingOracle:
         rng: np.random.Generator,
         max_runs: int = 100,
     ) -> None:
+        # The first start of every call; the solver puts the last vertex of the exact oracle here.
         self.anchor: FlagArray = np.zeros(sum(shape), dtype=np.uint8)
-        self.runs = 0
+        self.runs = 0  # number of descents so far
         self._contraction = contraction
         self._slices = mode_slices(shape)
         self._rng = rng

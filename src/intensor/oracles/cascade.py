@@ -67,15 +67,7 @@ class FreeBoundOracle:
 
 
 class TimeLimitedOracle:
-    """Cuts every call of an oracle off after some seconds, with the bound it has by then.
-
-    Parameters
-    ----------
-    oracle
-        The oracle that answers.
-    seconds
-        Most seconds of each call.
-    """
+    """Cuts every call of an oracle off after some seconds, with the bound it has by then."""
 
     def __init__(self, oracle: Oracle, seconds: float) -> None:
         self._oracle = oracle
@@ -105,17 +97,10 @@ class Terms(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExactChoice:
-    """Which exact oracle a solve asks.
+    """Which exact oracle a solve asks."""
 
-    Attributes
-    ----------
-    name
-        The value of the option ``exact``.
-    make
-        Makes the oracle for the cells of a solve; it can be pickled, for workers of a cluster.
-    """
-
-    name: str
+    name: str  # The value of the option ``exact``
+    # Makes the oracle for the cells of a solve; it can be pickled, for workers of a cluster
     make: Callable[[Data, Terms], Oracle]
 
     def oracle(
@@ -129,17 +114,10 @@ class ExactChoice:
     ) -> Oracle:
         """Return the oracle for the cells of a solve.
 
-        Parameters
-        ----------
-        patient
-            Whether "auto" may fall back on integer programming, which can take forever. If not,
-            it does without a search where its own oracles would take too long.
-        threads
-            Most threads of the oracles that use several.
-        time_limit
-            Seconds of the solve, which "auto" takes into account.
-        device
-            Enumerates on a CUDA device if it may use one and that is faster.
+        If not ``patient``, "auto" does without a search where its own oracles would take too long,
+        instead of falling back on integer programming, which can take forever. ``time_limit`` has
+        the seconds of the solve, which "auto" takes into account. A ``device`` that may use CUDA
+        enumerates there if that is faster.
         """
         return self.make(data, Terms(patient, threads, time_limit, device))
 

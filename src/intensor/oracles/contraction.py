@@ -24,14 +24,9 @@ class Contraction(Protocol):
     def __init__(self, observations: Observations) -> None: ...
 
     def index_costs(self, mode: int, flags: FlagArray, costs: FloatArray) -> FloatArray:
-        """Return the (r_mode,) costs of the indices of a mode.
+        """Return the (r_mode,) costs of the indices of a mode for (u,) costs of cells.
 
-        Parameters
-        ----------
-        flags
-            (sum(shape),) the vertex; the mode's own flags do not matter.
-        costs
-            (u,) cost of each cell.
+        The mode's own (of sum(shape)) flags do not matter.
         """
         ...
 

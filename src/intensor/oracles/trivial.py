@@ -39,12 +39,7 @@ def sum_of_negative(costs: FloatArray) -> float:
 def trivial_answer(costs: FloatArray, length: int) -> Answer | None:
     """Answer costs of one sign, which need no search; None when both signs occur.
 
-    Parameters
-    ----------
-    costs
-        (u,) one cost per observed cell.
-    length
-        Number of flags of a vertex, ``sum(shape)``.
+    A vertex has ``length`` flags.
 
     Examples
     --------

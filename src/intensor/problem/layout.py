@@ -33,12 +33,7 @@ def positions(
 ) -> AnyArray:
     """Return (u, p) positions in flags and lanes, in the smallest unsigned type.
 
-    Parameters
-    ----------
-    coords
-        One array of u indices per mode.
-    order
-        (u,) the cells in their new order; by default they stay as they are.
+    ``order`` gives the u cells a new order.
     """
     offsets = mode_offsets(shape)
     rows = np.empty((coords[0].shape[0], len(shape)), dtype=position_type(shape))

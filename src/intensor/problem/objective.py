@@ -23,22 +23,13 @@ MIN_CONSTANT = 1e-290
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Objective:
-    """Weighted least squares on u cells.
+    """Weighted least squares on u cells."""
 
-    Attributes
-    ----------
-    targets, weights
-        (u,) the value each cell should have and how much it counts; the weights sum to 1.
-    constant
-        The part of the objective that no model can change.
-    scale
-        Square of the radius: multiplies objectives into the units of the data.
-    """
-
+    # (u,) the value each cell should have and how much it counts; the weights sum to 1
     targets: FloatArray
     weights: FloatArray
-    constant: float
-    scale: float
+    constant: float  # The part of the objective that no model can change
+    scale: float  # Square of the radius: multiplies objectives into the units of the data
 
     def value(self, x: FloatArray) -> float:
         """Return f(x)."""
@@ -86,10 +77,7 @@ class Objective:
     def exact_step(self, descent: float, direction: FloatArray, longest: float) -> float:
         """Return the step in [0, longest] that minimises f along ``direction``.
 
-        Parameters
-        ----------
-        descent
-            Rate at which f falls at the start, ``-<gradient, direction>``.
+        ``descent`` is the rate at which f falls at the start, ``-<gradient, direction>``.
         """
         if descent <= 0.0:
             return 0.0
@@ -104,13 +92,9 @@ def bound_from_sums(
 ) -> float:
     """Return the bound of ``Objective.lower_bound`` from its sums over cells.
 
-    Parameters
-    ----------
-    product, size, square
-        Sums of costs times targets, of their absolute values, and of squared costs over weights.
-    terms
-        Largest number of terms that were added up one after the other. Each addition may have
-        rounded by half a unit in the last place, which the margins cover. 1 for exact sums.
+    These are the sums of costs times targets, of their absolute values, and of squared costs over
+    weights. At most ``terms`` numbers were added up one after the other (1 for exact sums). Each
+    addition may have rounded by half a unit in the last place, which the margins cover.
     """
     eps = float(np.finfo(np.float64).eps)
     constant *= 1.0 - 8.0 * eps
@@ -123,15 +107,10 @@ def bound_from_sums(
 
 
 def scaled_constant(within: float, square: float) -> float:
-    """Return the variance within cells in units where the radius is 1.
+    """Return the variance within cells in units where the radius, given as its square, is 1.
 
     The result is at most a unit in the last place above the exact quotient. It is 0 where underflow
     would round it more.
-
-    Parameters
-    ----------
-    square
-        Square of the radius.
     """
     constant = within / square
     return constant if constant >= MIN_CONSTANT else 0.0

@@ -24,18 +24,10 @@ FIRST_CELLS_PER_INDEX = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FullTensor:
-    """The full tensor that a condensed one was made from.
+    """The full tensor that a condensed one was made from."""
 
-    Attributes
-    ----------
-    shape
-        Mode lengths of the full tensor.
-    kept
-        The indices of each mode that occur, rising.
-    """
-
-    shape: Shape
-    kept: tuple[AnyArray, ...]
+    shape: Shape  # Mode lengths of the full tensor
+    kept: tuple[AnyArray, ...]  # The indices of each mode that occur, rising
 
     @property
     def condensed(self) -> Shape:
@@ -64,14 +56,8 @@ def drop_unused_indices(
 ) -> tuple[tuple[AnyArray, ...], FullTensor | None]:
     """Renumber the indices that occur; return the new coordinates and the full tensor.
 
-    If all indices occur, coordinates stay as they are and the second result is None.
-
-    Parameters
-    ----------
-    coords
-        Indices of the cells, mode by mode.
-    max_indices_per_cell
-        Most indices of a mode per cell for which used indices are found by flags.
+    If all indices occur, coordinates stay as they are and the second result is None. Used indices
+    are found by flags in modes of at most ``max_indices_per_cell`` indices per cell.
 
     Examples
     --------

@@ -40,21 +40,12 @@ def membership(flags: FlagArray, coords: Sequence[AnyArray], shape: Shape) -> Fl
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Vertices:
-    """A list of vertices, one bit per vertex, mode and index.
+    """A list of vertices, one bit per vertex, mode and index."""
 
-    Attributes
-    ----------
-    shape
-        Lengths of the modes.
-    count
-        Number of vertices, k.
-    words
-        (sum(shape), ceil(k / 64)) uint64: bit ``i % 64`` of word ``i // 64`` says whether
-        vertex i is on at that index.
-    """
-
-    shape: Shape
-    count: int
+    shape: Shape  # Lengths of the modes
+    count: int  # Number of vertices, k
+    # (sum(shape), ceil(k / 64)) uint64: bit ``i % 64`` of word ``i // 64`` says whether vertex i is
+    # on at that index
     words: WordArray
 
     def __len__(self) -> int:
@@ -77,12 +68,8 @@ class Vertices:
     def overlaps(self, other: Vertices, *, at_once: int = INDICES_AT_ONCE) -> FloatArray:
         """Return the (k, other.k) numbers of tensor cells that two vertices share.
 
-        The number is a product over modes, so no cell is ever visited.
-
-        Parameters
-        ----------
-        at_once
-            Number of indices of a mode whose bits are unpacked at a time.
+        The number is a product over modes, so no cell is ever visited. The bits of ``at_once``
+        indices of a mode are unpacked at a time.
         """
         shared = np.ones((len(self), len(other)))
         for part in mode_slices(self.shape):
@@ -120,13 +107,7 @@ def pack_vertices(flags: FlagArray, shape: Shape) -> Vertices:
 
 
 def lanes_between(words: WordArray, first: int, last: int) -> WordArray:
-    """Return the vertices first..last-1 of transposed words as lanes, at most 64 of them.
-
-    Parameters
-    ----------
-    words
-        (sum(shape), >= last / 64) bits, see ``Vertices``.
-    """
+    """Return the vertices first..last-1 of transposed words as lanes, at most 64 of them."""
     word, shift = divmod(first, 64)
     lanes = words[:, word] >> np.uint64(shift)
     if shift and last > 64 * (word + 1):

@@ -52,7 +52,7 @@ def check(pool, costs):
 
 
 @both_kinds
-@pytest.mark.parametrize("n_open", [0, 1, 3])
+@pytest.mark.parametrize("n_open", [0, pytest.param(1, marks=pytest.mark.slow), 3])
 def test_a_scan_finds_the_minimum_of_its_twin(kind, n_open):
     for firsts, costs in problems():
         least = min(naive.scan(costs).values())
@@ -62,8 +62,10 @@ def test_a_scan_finds_the_minimum_of_its_twin(kind, n_open):
 
 
 @both_kinds
-@pytest.mark.parametrize("n_open", [0, 2])
-@pytest.mark.parametrize("size", [2, 64])
+@pytest.mark.parametrize(
+    ("n_open", "size"),
+    [(0, 2), (2, 64), *(pytest.param(*case, marks=pytest.mark.slow) for case in [(0, 64), (2, 2)])],
+)
 def test_a_scan_per_pattern_has_the_best_box_of_every_pattern(kind, n_open, size):
     for firsts, costs in problems(rests=(2,)):
         best = naive.scan(costs)
@@ -88,7 +90,7 @@ def test_ranges_of_patterns_add_up(n_open):
         assert len(found) == len(best)
 
 
-@both_kinds
+@pytest.mark.parametrize("kind", [pytest.param(np.int32, marks=pytest.mark.slow), np.int64])
 @pytest.mark.parametrize("leading", [(), (2,), (1, 2)])
 def test_a_list_of_patterns_has_the_least_cost_of_each(kind, leading):
     rng = np.random.default_rng(len(leading))

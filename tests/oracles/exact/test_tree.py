@@ -9,7 +9,8 @@ import naive_exact as naive
 import zoo
 from intensor.oracles.exact.nodes import bound_of, root_node, stack_slabs
 from intensor.oracles.exact.pool import empty_pool, flags_of_number, found_boxes
-from intensor.oracles.exact.tree import NOWHERE, expand, search_tree
+from intensor.oracles.exact.search import NOWHERE
+from intensor.oracles.exact.tree import UNLIMITED, search_tree
 
 FAR = 1 << 40
 both_kinds = pytest.mark.parametrize("kind", [np.int32, np.int64])
@@ -30,7 +31,9 @@ class Tree:
         return empty_pool(size, n_rows, n_columns, target=target, per_pattern=per_pattern)
 
     def search(self, pool, rest=0):
-        return search_tree(self.root, self.slabs, rest, pool, self.stop)
+        """Search to the end; return the least bound left open."""
+        left = search_tree(self.root, self.slabs, rest, pool, self.stop, UNLIMITED)
+        return min(map(bound_of, left), default=NOWHERE)
 
     def check(self, pool):
         """Assert that every box costs what the pool says; return pairs of slabs and cost."""
@@ -126,8 +129,7 @@ def test_open_nodes_and_finds_never_lose_the_minimum(kind):
         while nodes:
             assert min([target, *map(bound_of, nodes)]) <= least
             pool = tree.pool(target)
-            children = expand(nodes.pop(0), tree.slabs, 0, pool)
-            nodes += [children.first, children.second][: children.n_alive]
+            nodes += search_tree(nodes.pop(0), tree.slabs, 0, pool, tree.stop, 1)
             target = min([target, *tree.costs_of(pool)])
             count += 1
         assert target == least

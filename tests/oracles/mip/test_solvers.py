@@ -42,12 +42,11 @@ def solver(request):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_agrees_with_enumeration(solver, shape):
     rng = np.random.default_rng(len(shape))
-    for share, scales in ((0.7, (1.0,)), (1.0, (1e-9, 1e6))):
+    for share, scale in ((0.7, 1e6), (1.0, 1e-9)):
         observations = random_cells(rng, shape, max(2, int(share * np.prod(shape))))
-        oracle = MipOracle(observations, solver)
-        for scale in scales:
-            costs = scale * rng.normal(size=observations.n_cells)
-            assert_optimal(oracle.minimise(costs), costs, observations, solver)
+        costs = scale * rng.normal(size=observations.n_cells)
+        answer = MipOracle(observations, solver).minimise(costs)
+        assert_optimal(answer, costs, observations, solver)
 
 
 def test_agrees_with_enumeration_on_uneven_and_tied_costs(solver):
@@ -111,6 +110,7 @@ def test_a_solver_has_the_incumbent_and_its_true_cost_from_the_first(solver):
     assert np.array_equal(reply.theta > 0.5, known.view(bool))
 
 
+@pytest.mark.slow
 def test_the_incumbent_reaches_the_solver_for_one_call(solver):
     observations, costs = hard_problem()
     known = good_vertex(np.random.default_rng(0), costs, observations)
@@ -198,7 +198,7 @@ def test_a_short_budget_ends_a_hard_search(solver):
         assert answer.bound <= vertex_cost(known, costs, observations)
         assert answer.bound < answer.value, "it should not have got to its end"
     assert answer.bound > 0.9 * sum_of_negative(costs), "this much time should prove something"
-    warm = oracle.minimise(costs, incumbent=known, budget=Budget(0.2))
+    warm = oracle.minimise(costs, incumbent=known, budget=Budget(0.1))
     assert warm.value <= vertex_cost(known, costs, observations)
 
 
@@ -262,7 +262,7 @@ def test_ctrl_c_ends_the_search_in_good_order(solver):
     oracle = MipOracle(observations, solver)
     budget = Budget(120.0)
     with listen_for_interrupt(budget):
-        timer = interrupt_after(0.5)
+        timer = interrupt_after(0.2)
         answer = oracle.minimise(costs, budget=budget)
         assert budget.interrupted
         timer.join()
@@ -274,7 +274,7 @@ def test_ctrl_c_without_a_listener_is_a_keyboard_interrupt(solver):
     observations, costs = hard_problem()
     oracle = MipOracle(observations, solver)
     handler = signal.getsignal(signal.SIGINT)
-    timer = interrupt_after(0.3)
+    timer = interrupt_after(0.2)
     with pytest.raises(KeyboardInterrupt):
         oracle.minimise(costs, budget=Budget(20.0))
     timer.join()

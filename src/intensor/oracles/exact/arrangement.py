@@ -19,22 +19,14 @@ from intensor.runtime.threads import one_blas_thread
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Arrangement:
-    """The parts of the modes, longest first among those that have any index left.
+    """The parts of the modes, longest first among those that have any index left."""
 
-    Attributes
-    ----------
-    kept
-        For each part (columns, rows, slabs, rest...) the positions in a vertex's flags of the
-        indices that were kept, in the order of the search.
-    positions
-        For each part, (u,) position of each cell's index in ``kept``; minus one if it was left out.
-    n_flags
-        Length of a vertex.
-    """
-
+    # For each part (columns, rows, slabs, rest...) the positions in a vertex's flags of the indices
+    # that were kept, in the order of the search
     kept: tuple[IndexArray, ...]
+    # For each part, (u,) position of each cell's index in ``kept``; minus one if it was left out
     positions: tuple[IndexArray, ...]
-    n_flags: int
+    n_flags: int  # Length of a vertex
 
     @property
     def lengths(self) -> tuple[int, ...]:

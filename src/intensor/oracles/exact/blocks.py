@@ -28,30 +28,20 @@ from intensor._arrays import AnyArray, IndexArray, WordArray
 from intensor.runtime.compiling import njit
 
 ONE = np.uint64(1)
+ADD, SUBTRACT = np.int64(1), np.int64(-1)
+"""Signs of ``add_table``. Numba would compile it twice for constants of Python."""
 
 
 class Blocks(NamedTuple):
-    """The choices of all blocks side by side, those of block b at ``ends[b - 1]:ends[b]``.
+    """The choices of all blocks side by side, those of block b at ``ends[b - 1]:ends[b]``."""
 
-    Attributes
-    ----------
-    table
-        (columns, choices) sum of each undecided column under each choice, plus its multiplier.
-    base
-        (choices,) cost of the columns that were decided to be on.
-    sums
-        (choices,) cost of each choice to its block: ``base`` plus the negative table entries.
-    rows
-        (words, choices) the rows that each choice has on, as bits.
-    ends
-        (blocks,) where the choices of each block end.
-    """
-
+    # (columns, choices) sum of each undecided column under each choice, plus its multiplier
     table: AnyArray
-    base: AnyArray
+    base: AnyArray  # (choices,) cost of the columns that were decided to be on
+    # (choices,) cost of each choice to its block: ``base`` plus the negative table entries
     sums: AnyArray
-    rows: WordArray
-    ends: IndexArray
+    rows: WordArray  # (words, choices) the rows that each choice has on, as bits
+    ends: IndexArray  # (blocks,) where the choices of each block end
 
 
 @njit(cache=True, nogil=True)
@@ -65,14 +55,9 @@ def count_choices(firsts: IndexArray) -> int:
 
 @njit(cache=True, nogil=True)
 def fill_tables(matrix: AnyArray, firsts: IndexArray, out_table: AnyArray) -> None:
-    """Write the sum of each column under each choice.
+    """Write the sum of each column of a (rows, columns) matrix under each choice.
 
-    Parameters
-    ----------
-    matrix
-        (rows, columns) costs.
-    firsts
-        (blocks + 1,) the first row of every block, and the number of rows.
+    ``firsts`` has the first row of every block, and the number of rows.
     """
     start = 0
     for b in range(firsts.size - 1):
@@ -102,8 +87,8 @@ def sum_of_columns(table: AnyArray, base: AnyArray, out_sums: AnyArray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def add_table(table: AnyArray, other: AnyArray, sign: int, out_sums: AnyArray) -> None:
-    """Add (sign 1) or subtract (sign -1) a table in place, and write the sums for a base of 0."""
+def add_table(table: AnyArray, other: AnyArray, sign: Any, out_sums: AnyArray) -> None:
+    """Add or subtract a table in place, and write the sums for a base of 0."""
     zero = table.dtype.type(0)
     out_sums[:] = 0
     for a in range(table.shape[0]):

@@ -20,7 +20,7 @@ from intensor.oracles.exact.oracle import SearchOracle
 from intensor.oracles.exact.plan import Plan, plan_branching
 from intensor.oracles.exact.pool import BoxPool, empty_pool, flags_of_number, found_boxes
 from intensor.oracles.exact.search import NOWHERE, ExactSearch
-from intensor.oracles.exact.tree import expand, search_tree
+from intensor.oracles.exact.tree import UNLIMITED, search_tree
 
 SUBTREES = 32
 """Number of open nodes at which the search goes on subtree by subtree."""
@@ -56,14 +56,8 @@ class BranchOracle(SearchOracle):
 class TreeSearch:
     """The tree search of two or three modes.
 
-    Parameters
-    ----------
-    search
-        What is looked for.
-    subtrees
-        Number of open nodes at which the search goes on subtree by subtree.
-    wave
-        Number of subtrees between two updates of the cutoff.
+    It goes on subtree by subtree once ``subtrees`` nodes are open, and updates the cutoff after
+    every ``wave`` of them.
     """
 
     def __init__(self, search: ExactSearch, *, subtrees: int = SUBTREES, wave: int = WAVE) -> None:
@@ -97,8 +91,7 @@ class TreeSearch:
         nodes = [root_node(self._slabs, search.plan.firsts, search.plan.open_slabs)]
         while nodes and len(nodes) < self._subtrees and not search.budget.spent:
             pool = self._pool()
-            children = expand(nodes.pop(0), self._slabs, 0, pool)
-            nodes += [children.first, children.second][: children.n_alive]
+            nodes += search_tree(nodes.pop(0), self._slabs, 0, pool, search.stop, 1)
             self._keep(pool)
         search.check_budget()
         return nodes
@@ -107,15 +100,15 @@ class TreeSearch:
         """Search some subtrees to their end; return the bound that each of them was left with."""
         search = self._search
         pools = [self._pool() for _ in nodes]
-        bounds = search.run(
+        left = search.run(
             [
-                partial(search_tree, node, self._slabs, 0, pool, search.stop)
+                partial(search_tree, node, self._slabs, 0, pool, search.stop, UNLIMITED)
                 for node, pool in zip(nodes, pools, strict=True)
             ]
         )
         for pool in pools:
             self._keep(pool)
-        return bounds
+        return [min(map(bound_of, still_open), default=NOWHERE) for still_open in left]
 
     def _pool(self) -> BoxPool:
         shape = self._search.costs.shape[-2:]

@@ -47,13 +47,7 @@ def count_through(
     """Search under every pattern of the modes that are counted through.
 
     The innermost two of these modes are left to the kernel; patterns of any others are fixed here.
-
-    Parameters
-    ----------
-    piece_entries
-        Fewest table entries that are worth a piece of their own.
-    wave
-        Number of pieces between two updates of the cutoff.
+    Pieces have at least ``piece_entries`` table entries, and the cutoff is updated after ``wave``.
     """
     costs, plan = search.costs, search.plan
     *leading, n_rest, n_slabs = (1,) * max(0, 4 - costs.ndim) + costs.shape[:-2]

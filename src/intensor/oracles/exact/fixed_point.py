@@ -23,18 +23,10 @@ LIMIT = 1 << 61
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FixedPoint:
-    """Integer costs and the position of their binary point.
+    """Integer costs and the position of their binary point."""
 
-    Attributes
-    ----------
-    numbers
-        (u,) the costs times ``2**exponent``, rounded down.
-    exponent
-        Number of digits behind the binary point; negative for huge costs.
-    """
-
-    numbers: AnyArray
-    exponent: int
+    numbers: AnyArray  # (u,) the costs times ``2**exponent``, rounded down
+    exponent: int  # Number of digits behind the binary point; negative for huge costs
 
     def down(self, cost: float) -> int:
         """Return the largest integer whose value is at most ``cost``, within the kernels' range."""

@@ -17,7 +17,7 @@ LARGEST = np.int64(1 << 62)
 """A number of choices that no block has."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _smallest_blocks(ends: IndexArray) -> Any:
     """Return the two blocks with the fewest choices, in order, and how many pairs they have."""
     first, second = -1, -1
@@ -34,7 +34,7 @@ def _smallest_blocks(ends: IndexArray) -> Any:
     return min(first, second), max(first, second), few * next_few
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _promising_pairs(
     sums: AnyArray, ends: IndexArray, one: int, two: int, limit: Any, n_pairs: int
 ) -> Any:
@@ -50,7 +50,7 @@ def _promising_pairs(
     return left[:count], right[:count]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _other_choices(ends: IndexArray, one: int, two: int, n_pairs: int) -> Any:
     """Return the choices of all blocks but two, and the ends with a block of pairs added last."""
     others = np.empty(ends[-1], dtype=np.uint32)
@@ -108,12 +108,7 @@ def merge_blocks(blocks: Blocks, cutoff: Any, max_pairs: int) -> Any:
     """Merge the two smallest blocks as long as they have at most ``max_pairs`` pairs of choices.
 
     The choices of the new block, which comes last, are the pairs that can still be part of
-    something below the cutoff.
-
-    Returns
-    -------
-    tuple
-        Whether nothing below the cutoff is left, and the blocks after all merges.
+    something below the cutoff. Return whether there are none, and the blocks after all merges.
     """
     least = np.empty(blocks.ends.size, dtype=np.int64)
     bound = least_sums(blocks.sums, blocks.ends, least)

@@ -12,6 +12,8 @@ from intensor.runtime.compiling import njit
 
 OFF, ON, FREE = 0, 1, 2
 """Status of a column: decided to be off, decided to be on, or not decided."""
+LEAVE_FREE, DECIDE = np.bool_(False), np.bool_(True)
+"""Whether ``ascend`` decides columns. Numba would compile it twice for constants of Python."""
 
 
 @njit(cache=True, nogil=True)
@@ -42,31 +44,17 @@ def _put_back(column: AnyArray, sums: AnyArray, change: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def ascend(
-    blocks: Blocks, cutoff: Any, fix: bool, out_status: FlagArray, out_lean: IndexArray
+    blocks: Blocks, cutoff: Any, fix: Any, out_status: FlagArray, out_lean: IndexArray
 ) -> bool:
     """Improve the multipliers of one column after the other; say whether the cutoff was reached.
 
     For one column, let ``without`` and ``with`` be the bounds of the problem when it is left out
-    and when it is chosen, each a sum over blocks. The best multipliers of this column
-    distribute ``with - without`` evenly over the blocks: then all blocks want the same, and
-    the bound is the smaller of the two. No change of this column's multipliers can do better, so
-    the bound never falls. A column for which one of the two reaches the cutoff is decided.
-
-    Parameters
-    ----------
-    blocks
-        The table, the sums and, when columns are decided, the base are updated in place.
-    fix
-        Whether to decide columns.
-    out_status
-        (columns,) FREE, ON or OFF. Only FREE columns are looked at.
-    out_lean
-        (columns,) ``with - without`` of each column that stays free.
-
-    Returns
-    -------
-    bool
-        True when the bound has reached the cutoff; the other outputs then mean nothing.
+    and when it is chosen, each a sum over blocks. The best multipliers of this column distribute
+    ``with - without`` evenly over the blocks: then all blocks want the same, and the bound is the
+    smaller of the two. No change of this column's multipliers can do better, so the bound never
+    falls. With ``fix``, a column for which one of the two reaches the cutoff is decided
+    (``out_status``); only FREE columns are looked at. ``out_lean`` gets ``with - without`` of those
+    that stay free. Table, sums and base are updated in place. After True the outputs mean nothing.
     """
     table, base, sums, _, ends = blocks
     n_blocks = ends.size

@@ -24,41 +24,21 @@ from intensor.runtime.compiling import njit
 
 
 class Slabs(NamedTuple):
-    """The costs of a search.
+    """The costs of a search."""
 
-    Attributes
-    ----------
-    costs
-        (1 + slabs, rows, columns) costs; the first slab is always on.
-    tables
-        (slabs, columns, choices) tables of the other slabs, as in ``blocks``.
-    """
-
-    costs: AnyArray
-    tables: AnyArray
+    costs: AnyArray  # (1 + slabs, rows, columns) costs; the first slab is always on
+    tables: AnyArray  # (slabs, columns, choices) tables of the other slabs, as in ``blocks``
 
 
 class Node(NamedTuple):
-    """A subproblem: some slabs and columns are decided, and some choices of rows are dropped.
+    """A subproblem: some slabs and columns are decided, and some choices of rows are dropped."""
 
-    Attributes
-    ----------
-    blocks
-        The choices that are left, under what is decided.
-    choices
-        (choices,) position of each choice in the tables of the slabs; empty when no slab is open.
-    columns
-        (columns,) the columns that are not decided.
-    n_open
-        Number of slabs that are not decided: the first ``n_open`` of those with a table.
-    slabs_on
-        The slabs that are decided to be on, as bits; bit 0 is the first one with a table.
-    """
-
-    blocks: Blocks
+    blocks: Blocks  # The choices that are left, under what is decided
+    # (choices,) position of each choice in the tables of the slabs; empty when no slab is open
     choices: AnyArray
-    columns: IndexArray
-    n_open: int
+    columns: IndexArray  # (columns,) the columns that are not decided
+    n_open: int  # Number of slabs that are not decided: the first ``n_open`` of those with a table
+    # The slabs that are decided to be on, as bits; bit 0 is the first one with a table
     slabs_on: int
 
 

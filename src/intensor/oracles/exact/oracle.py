@@ -39,14 +39,8 @@ MAX_SPEED_UP = 5
 class SearchOracle(ABC):
     """Finds the cheapest vertex by decomposition into blocks (see ``blocks``).
 
-    Parameters
-    ----------
-    observations
-        The cells the costs belong to.
-    threads
-        Most threads that run at a time; None for one per core. The answer does not depend on it.
-    heuristic
-        Finds the first vertex to beat, and its cost, from observations, costs and an incumbent.
+    The answer does not depend on the number of threads (None for one per core). The heuristic finds
+    the first vertex to beat, and its cost, from observations, costs and an incumbent.
     """
 
     name: str

@@ -54,27 +54,14 @@ MAX_TREE_BITS = 500.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plan:
-    """How a search goes about its tensor.
+    """How a search goes about its tensor."""
 
-    Attributes
-    ----------
-    firsts
-        (blocks + 1,) the first row of every block, and the number of rows.
-    open_slabs
-        Number of slabs that are left to the search tree; the others are counted through.
-    pattern_bits
-        Binary logarithm of the number of patterns to count through.
-    entries
-        Number of table entries per pattern.
-    seconds
-        Expected time on one thread; infinite when the search is impossible.
-    """
-
-    firsts: IndexArray
+    firsts: IndexArray  # (blocks + 1,) the first row of every block, and the number of rows
+    # Number of slabs that are left to the search tree; the others are counted through
     open_slabs: int
-    pattern_bits: int
-    entries: int
-    seconds: float
+    pattern_bits: int  # Binary logarithm of the number of patterns to count through
+    entries: int  # Number of table entries per pattern
+    seconds: float  # Expected time on one thread; infinite when the search is impossible
 
     @property
     def n_blocks(self) -> int:
@@ -139,14 +126,8 @@ def plan_enumeration(
 ) -> Plan:
     """Plan to count through all patterns of all modes but two.
 
-    Parameters
-    ----------
-    lengths
-        Numbers of columns, of rows, of slabs, and of indices of the other modes.
-    longest_block
-        Most rows of a block.
-    uncut_entries
-        Most table entries, all patterns together, for which the rows are not cut.
+    ``lengths`` has the numbers of columns, of rows, of slabs, and of indices of the other modes.
+    Rows are cut unless all patterns together have at most ``uncut_entries`` table entries.
 
     Examples
     --------
@@ -205,13 +186,6 @@ def plan_branching(lengths: tuple[int, ...], *, longest_block: int = LONG_BLOCK)
     """Plan to branch on slabs and columns, counting through the patterns of the other modes only.
 
     How large the tree grows depends on the costs; the expected time is a rule of thumb.
-
-    Parameters
-    ----------
-    lengths
-        Numbers of columns, of rows, of slabs, and of indices of the other modes.
-    longest_block
-        Most rows of a block.
 
     Examples
     --------

@@ -16,41 +16,19 @@ from intensor.runtime.compiling import njit
 
 
 class BoxPool(NamedTuple):
-    """The best boxes that a search has found, as arrays with one entry per box.
+    """The best boxes that a search has found, as arrays with one entry per box."""
 
-    Attributes
-    ----------
-    costs
-        (size,) integer cost of each box.
-    rests
-        (size,) pattern of the modes beyond the slabs, or its position in a list.
-    slabs_on
-        (size,) the slabs that each box has on, as bits.
-    rows
-        (size, words) the rows that each box has on, as bits.
-    columns
-        (size, columns) flags of the columns.
-    n_boxes
-        (1,) number of boxes in the pool.
-    slot
-        (1,) entry of the best box of the current pattern; minus one when it has none yet.
-    target
-        (1,) only boxes that cost less are of interest.
-    cutoff
-        (1,) cost that the next box of the current pattern must beat.
-    per_pattern
-        Whether to keep the best box of every pattern. Otherwise each box lowers the target.
-    """
-
-    costs: IndexArray
-    rests: IndexArray
-    slabs_on: IndexArray
-    rows: WordArray
-    columns: FlagArray
-    n_boxes: IndexArray
+    costs: IndexArray  # (size,) integer cost of each box
+    rests: IndexArray  # (size,) pattern of the modes beyond the slabs, or its position in a list
+    slabs_on: IndexArray  # (size,) the slabs that each box has on, as bits
+    rows: WordArray  # (size, words) the rows that each box has on, as bits
+    columns: FlagArray  # (size, columns) flags of the columns
+    n_boxes: IndexArray  # (1,) number of boxes in the pool
+    # (1,) entry of the best box of the current pattern; minus one when it has none yet
     slot: IndexArray
-    target: IndexArray
-    cutoff: IndexArray
+    target: IndexArray  # (1,) only boxes that cost less are of interest
+    cutoff: IndexArray  # (1,) cost that the next box of the current pattern must beat
+    # Whether to keep the best box of every pattern. Otherwise each box lowers the target.
     per_pattern: bool
 
 
@@ -111,18 +89,10 @@ def offer(
 
 @dataclass(frozen=True, slots=True)
 class FoundBox:
-    """A box that a search found.
+    """A box that a search found."""
 
-    Attributes
-    ----------
-    cost
-        Its integer cost.
-    chosen
-        Flags of each part: columns, rows, slabs, and the other modes.
-    """
-
-    cost: int
-    chosen: list[AnyArray]
+    cost: int  # Its integer cost
+    chosen: list[AnyArray]  # Flags of each part: columns, rows, slabs, and the other modes
 
 
 def found_boxes(
@@ -130,10 +100,7 @@ def found_boxes(
 ) -> list[FoundBox]:
     """Return the boxes of a pool in the order of its entries.
 
-    Parameters
-    ----------
-    outer_flags
-        Returns the flags of the slabs and of the modes beyond them, from ``rest`` and ``slabs_on``.
+    ``outer_flags`` turns ``rest`` and ``slabs_on`` into flags of the slabs and the modes beyond.
     """
     boxes = []
     for slot in range(int(pool.n_boxes[0])):

@@ -12,6 +12,8 @@ import numpy as np
 
 from intensor._arrays import AnyArray, FlagArray, IndexArray
 from intensor.oracles.exact.blocks import (
+    ADD,
+    SUBTRACT,
     Blocks,
     add_table,
     count_choices,
@@ -20,17 +22,17 @@ from intensor.oracles.exact.blocks import (
     least_sum,
     promising,
 )
-from intensor.oracles.exact.multipliers import FREE, ascend
+from intensor.oracles.exact.multipliers import FREE, LEAVE_FREE, ascend
 from intensor.oracles.exact.nodes import Node, Slabs, root_node
 from intensor.oracles.exact.pool import BoxPool, begin_pattern
-from intensor.oracles.exact.tree import NOWHERE, search_tree
+from intensor.oracles.exact.tree import UNLIMITED, search_tree
 from intensor.runtime.compiling import njit
 
 SWEEPS = 2
 """Number of times the multipliers are improved before a pattern is searched."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _changed_bit(number: int) -> int:
     """Return which bit the Gray code changes on its way from number - 1 to number."""
     bit = 0
@@ -39,22 +41,22 @@ def _changed_bit(number: int) -> int:
     return bit
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _ruled_out(blocks: Blocks, cutoff: Any, status: FlagArray, lean: IndexArray) -> Any:
     """Say whether a few sweeps of better multipliers bring the bound to the cutoff."""
     ruled_out = False
     for _ in range(SWEEPS):
-        ruled_out = ruled_out or ascend(blocks, cutoff, False, status, lean)
+        ruled_out = ruled_out or ascend(blocks, cutoff, LEAVE_FREE, status, lean)
     return ruled_out
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _scan_slabs(
     slabs: Slabs,
     firsts: IndexArray,
-    n_open: int,
+    n_open: Any,
     rest: Any,
-    codes: tuple[int, int],
+    codes: tuple[Any, Any],
     pool: BoxPool,
     stop: FlagArray,
 ) -> bool:
@@ -67,7 +69,7 @@ def _scan_slabs(
     counted = codes[0] ^ (codes[0] >> 1)
     for i in range(tables.shape[0] - n_open):
         if (counted >> i) & 1:
-            add_table(table, tables[n_open + i], 1, sums)
+            add_table(table, tables[n_open + i], ADD, sums)
     begin_pattern(pool)
     cutoff = pool.cutoff[0]
     for code in range(codes[0], codes[1]):
@@ -75,7 +77,7 @@ def _scan_slabs(
             return False
         if code > codes[0]:
             bit = _changed_bit(code)
-            sign = -1 if (counted >> bit) & 1 else 1
+            sign = SUBTRACT if (counted >> bit) & 1 else ADD
             add_table(table, tables[n_open + bit], sign, sums)
             counted ^= 1 << bit
         if least_sum(sums, ends) >= cutoff or _ruled_out(blocks, cutoff, status, lean):
@@ -84,7 +86,7 @@ def _scan_slabs(
         rows = gather(blocks.rows, which)
         kept = Blocks(gather(table, which), blocks.base[which], sums[which], rows, new_ends)
         node = Node(kept, root.choices[which], root.columns, n_open, counted << n_open)
-        if search_tree(node, slabs, rest, pool, stop) < NOWHERE:
+        if len(search_tree(node, slabs, rest, pool, stop, UNLIMITED)) > 0:
             return False
         begin_pattern(pool)
         cutoff = pool.cutoff[0]
@@ -103,18 +105,9 @@ def scan(
 ) -> bool:
     """Count through a range of patterns and search under each; say whether it was completed.
 
-    Parameters
-    ----------
-    costs
-        (1 + rest, 1 + slabs, rows, columns) costs. The first of both stacks is always on.
-    firsts
-        (blocks + 1,) the first row of every block, and the number of rows.
-    n_open
-        The slabs 1 to ``n_open`` are left to the search tree; the others are counted through.
-    rest_codes, codes
-        The ranges of Gray codes of the first stack and of the slabs beyond ``n_open``.
-    pool, stop
-        As in ``search_tree``.
+    The (1 + rest, 1 + slabs, rows, columns) costs have two stacks whose first entry is always on.
+    The slabs 1 to ``n_open`` are left to the search tree; the others are counted through.
+    ``rest_codes`` and ``codes`` are the ranges of Gray codes of the first stack and of these slabs.
     """
     tables = np.empty(
         (costs.shape[1] - 1, costs.shape[3], count_choices(firsts)), dtype=costs.dtype
@@ -162,22 +155,15 @@ def scan_listed(
 ) -> bool:
     """Search under the patterns of a list; say whether it was completed.
 
-    Parameters
-    ----------
-    costs
-        (leading, slabs, rows, columns) costs, the leading modes as one.
-    lengths
-        Lengths of the leading modes.
-    listed
-        Patterns: that of the slabs in the lowest digits, that of the last leading mode next. The
-        pool's ``rests`` are positions in this list.
-    firsts, pool, stop
-        As in ``scan``.
+    Costs are (leading, slabs, rows, columns) with the leading modes, of the given lengths, as one.
+    A pattern has the slabs in its lowest digits and the last leading mode next. The pool's
+    ``rests`` are positions in this list.
     """
     n_leading, n_slabs, n_rows, n_columns = costs.shape
     tables = np.empty((0, n_columns, count_choices(firsts)), dtype=costs.dtype)
     slabs = Slabs(np.empty((1, n_rows, n_columns), dtype=costs.dtype), tables)
     matrix = slabs.costs[0]
+    none, one_code = np.int64(0), (np.int64(0), np.int64(1))  # typed as in ``scan``
     for position in range(listed.size):
         pattern = listed[position]
         matrix[:] = 0
@@ -186,6 +172,6 @@ def scan_listed(
             for i in range(n_slabs if inside else 0):
                 if (pattern >> i) & 1:
                     matrix += costs[index, i]
-        if not _scan_slabs(slabs, firsts, 0, position, (0, 1), pool, stop):
+        if not _scan_slabs(slabs, firsts, none, position, one_code, pool, stop):
             return False
     return True

@@ -11,7 +11,6 @@ from typing import TypeVar
 import numpy as np
 
 from intensor._arrays import AnyArray, FlagArray
-from intensor.oracles.exact import tree
 from intensor.oracles.exact.plan import Plan
 from intensor.oracles.exact.pool import BoxPool, FoundBox, empty_pool
 from intensor.runtime.budget import Budget
@@ -19,7 +18,7 @@ from intensor.runtime.threads import Pool
 
 _LOG = logging.getLogger(__name__)
 Result = TypeVar("Result")
-NOWHERE = int(tree.NOWHERE)
+NOWHERE = 1 << 62
 """Bound of a search that left nothing open; larger than any cost."""
 POLL_SECONDS = 0.02
 """Seconds between two looks at the budget."""
@@ -29,45 +28,22 @@ REPORT_SECONDS = 5.0
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class ExactSearch:
-    """One call's search: what it looks for and what it has found.
+    """One call's search: what it looks for and what it has found."""
 
-    Attributes
-    ----------
-    costs
-        Integer costs, (rest..., slabs, rows, columns).
-    plan
-        How to go about it.
-    target
-        Only boxes of lower integer cost are of interest.
-    pool_size
-        Number of boxes to keep, the best.
-    good_enough
-        Says of the best cost and the bound whether the search may end.
-    budget
-        When to stop.
-    threads
-        Where the kernels run.
-    stop
-        (1,) set to 1 to stop the kernels.
-    found
-        The best boxes found, best first.
-    lowest
-        Proven bound of everything that was not searched to the end; ``NOWHERE`` when all was.
-    reported
-        When progress was last reported, in seconds of the budget.
-    """
-
-    costs: AnyArray
-    plan: Plan
-    target: int
-    pool_size: int
+    costs: AnyArray  # Integer costs, (rest..., slabs, rows, columns)
+    plan: Plan  # How to go about it
+    target: int  # Only boxes of lower integer cost are of interest
+    pool_size: int  # Number of boxes to keep, the best
+    # Says of the best cost and the bound whether the search may end
     good_enough: Callable[[int, int], bool]
-    budget: Budget
-    threads: Pool
+    budget: Budget  # When to stop
+    threads: Pool  # Where the kernels run
+    # (1,) set to 1 to stop the kernels
     stop: FlagArray = field(default_factory=lambda: np.zeros(1, dtype=np.uint8))
-    found: list[FoundBox] = field(default_factory=list)
+    found: list[FoundBox] = field(default_factory=list)  # The best boxes found, best first
+    # Proven bound of everything that was not searched to the end; ``NOWHERE`` when all was
     lowest: int = NOWHERE
-    reported: float = 0.0
+    reported: float = 0.0  # When progress was last reported, in seconds of the budget
 
     @property
     def best(self) -> int:

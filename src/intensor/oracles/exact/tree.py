@@ -1,24 +1,28 @@
 """The search tree: branching on slabs, then on columns, with the bound of ``blocks``.
 
-``search_tree`` goes through a subtree depth first; ``expand`` takes one step.
+``search_tree`` goes through a subtree depth first. Functions that are called in one place are
+inlined before they are compiled (``inline="always"``): every kernel is compiled together with all
+that it calls, so each level of calls costs as much time as the search itself.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from intensor._arrays import AnyArray, FlagArray, IndexArray
 from intensor.oracles.exact.blocks import Blocks, best_rows, gather, least_sum, promising
 from intensor.oracles.exact.merging import merge_blocks
-from intensor.oracles.exact.multipliers import FREE, ascend
+from intensor.oracles.exact.multipliers import DECIDE, FREE, LEAVE_FREE, ascend
 from intensor.oracles.exact.nodes import Node, Slabs, bound_of
 from intensor.oracles.exact.pool import BoxPool, begin_pattern, offer
 from intensor.runtime.compiling import njit
 
-NOWHERE = np.int64(1 << 62)
-"""Bound of a search that left no node open; larger than any cost."""
+UNLIMITED = np.int64(1 << 62)
+"""Number of steps of a search that goes to its end."""
+SLAB_OFF, SLAB_ON = np.bool_(False), np.bool_(True)
+"""Decisions about a slab. Numba would compile a kernel twice for constants of Python."""
 LEAN_WEIGHT = 3
 """Weight of a column's lean to one side against its absolute sum, when a column is chosen."""
 MIN_PAIRS, PAIRS_PER_CHOICE = 512, 4
@@ -26,25 +30,9 @@ MIN_PAIRS, PAIRS_PER_CHOICE = 512, 4
 PAIRS_PER_CHOICE for each choice that the node has."""
 
 
-class Children(NamedTuple):
-    """The children of a node; only the first ``n_alive`` of them are worth a look."""
-
-    n_alive: int
-    first: Node
-    second: Node
-
-
-@njit(cache=True, nogil=True)
-def _living(one_dead: bool, one: Node, two_dead: bool, two: Node) -> Children:
-    """Return two children, the living first."""
-    if one_dead and not two_dead:
-        return Children(1, two, one)
-    return Children(2 - one_dead - two_dead, one, two)
-
-
 @njit(cache=True, nogil=True)
 def _decide_slab(
-    table: AnyArray, which: AnyArray, choices: AnyArray, slab: AnyArray, on: bool
+    table: AnyArray, which: AnyArray, choices: AnyArray, slab: AnyArray, on: Any
 ) -> Any:
     """Return table and sums of the promising choices once an open slab is on or off."""
     zero = table.dtype.type(0)
@@ -61,29 +49,32 @@ def _decide_slab(
     return out, sums
 
 
-@njit(cache=True, nogil=True)
-def _branch_on_slab(node: Node, slabs: Slabs, cutoff: Any) -> Children:
-    """Return the children that have the last open slab off and on."""
+@njit(cache=True, nogil=True, inline="always")
+def _branch_on_slab(node: Node, slabs: Slabs, cutoff: Any, out_nodes: list[Node]) -> None:
+    """Append the children that have the last open slab off and on, if they may hold something."""
     blocks, columns = node.blocks, node.columns
     status = np.full(columns.size, FREE, dtype=np.uint8)
     lean = np.empty(columns.size, dtype=np.int64)
-    if bound_of(node) >= cutoff or ascend(blocks, cutoff, False, status, lean):
-        return Children(0, node, node)
+    if bound_of(node) >= cutoff or ascend(blocks, cutoff, LEAVE_FREE, status, lean):
+        return
     which, ends = promising(blocks.sums, blocks.ends, cutoff)
     choices, base, rows = node.choices[which], blocks.base[which], gather(blocks.rows, which)
     n_open = node.n_open - 1
     slab = slabs.tables[n_open]
-    table_off, sums_off = _decide_slab(blocks.table, which, choices, slab, False)
-    table_on, sums_on = _decide_slab(blocks.table, which, choices, slab, True)
+    table_off, sums_off = _decide_slab(blocks.table, which, choices, slab, SLAB_OFF)
+    table_on, sums_on = _decide_slab(blocks.table, which, choices, slab, SLAB_ON)
     blocks_off = Blocks(table_off, base, sums_off, rows, ends)
     blocks_on = Blocks(table_on, base.copy(), sums_on, rows, ends)
     off = Node(blocks_off, choices, columns, n_open, node.slabs_on)
     on = Node(blocks_on, choices, columns, n_open, node.slabs_on | (1 << n_open))
-    return _living(bound_of(off) >= cutoff, off, bound_of(on) >= cutoff, on)
+    if bound_of(off) < cutoff:
+        out_nodes.append(off)
+    if bound_of(on) < cutoff:
+        out_nodes.append(on)
 
 
 @njit(cache=True, nogil=True)
-def _decide_column(node: Node, status: FlagArray, branch: int, on: bool, cutoff: Any) -> Any:
+def _decide_column(node: Node, status: FlagArray, branch: Any, on: Any, cutoff: Any) -> Any:
     """Return whether nothing is left below the cutoff once a column is on or off, and the child.
 
     Columns that ``status`` has decided leave the child; ``base`` holds the cost of those on.
@@ -128,12 +119,13 @@ def _try_rows(matrix: AnyArray, node: Node, rest: Any, pool: BoxPool) -> None:
         offer(pool, cost, rest, node.slabs_on, rows, column_sums)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _column_to_branch_on(
     columns: IndexArray, status: FlagArray, lean: IndexArray, weights: IndexArray
-) -> int:
+) -> Any:
     """Return the position of the free column that weighs much and leans little; -1 for none."""
-    branch, best_score = -1, np.int64(0)
+    branch: Any = np.int64(-1)  # not a constant of Python: see SLAB_OFF
+    best_score = np.int64(0)
     for a in range(columns.size):
         if status[a] == FREE:
             score = weights[columns[a]] - LEAN_WEIGHT * abs(lean[a])
@@ -142,34 +134,42 @@ def _column_to_branch_on(
     return branch
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _branch_on_column(
-    node: Node, matrix: AnyArray, weights: IndexArray, rest: Any, pool: BoxPool
-) -> Children:
-    """Return the children that have one column off and on; offer what is found on the way."""
+    node: Node,
+    matrix: AnyArray,
+    weights: IndexArray,
+    rest: Any,
+    pool: BoxPool,
+    out_nodes: list[Node],
+) -> None:
+    """Append the children that have one column off and on; offer what is found on the way."""
     max_pairs = max(MIN_PAIRS, PAIRS_PER_CHOICE * node.blocks.sums.size)
     dead, blocks = merge_blocks(node.blocks, pool.cutoff[0], max_pairs)
     if dead:
-        return Children(0, node, node)
+        return
     node = Node(blocks, node.choices, node.columns, node.n_open, node.slabs_on)
     status = np.full(node.columns.size, FREE, dtype=np.uint8)
     lean = np.empty(node.columns.size, dtype=np.int64)
     _try_rows(matrix, node, rest, pool)
     cutoff = pool.cutoff[0]
-    if bound_of(node) >= cutoff or ascend(blocks, cutoff, True, status, lean):
-        return Children(0, node, node)
+    if bound_of(node) >= cutoff or ascend(blocks, cutoff, DECIDE, status, lean):
+        return
     _try_rows(matrix, node, rest, pool)
     cutoff = pool.cutoff[0]
     branch = _column_to_branch_on(node.columns, status, lean, weights)
     if branch < 0 or bound_of(node) >= cutoff:
-        return Children(0, node, node)
+        return
     likely = lean[branch] < 0
     one_dead, one = _decide_column(node, status, branch, not likely, cutoff)
     two_dead, two = _decide_column(node, status, branch, likely, cutoff)
-    return _living(one_dead, one, two_dead, two)
+    if not one_dead:
+        out_nodes.append(one)
+    if not two_dead:
+        out_nodes.append(two)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _sum_slabs(costs: AnyArray, slabs_on: Any, out_weights: IndexArray) -> Any:
     """Return the sum of the slabs that are on; write the absolute sum of each of its columns."""
     matrix = costs[0].copy()
@@ -184,53 +184,29 @@ def _sum_slabs(costs: AnyArray, slabs_on: Any, out_weights: IndexArray) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def expand(node: Node, slabs: Slabs, rest: Any, pool: BoxPool) -> Children:
-    """Take one step of a search that keeps no box per pattern: return the children of the node."""
-    if node.n_open > 0:
-        return _branch_on_slab(node, slabs, pool.cutoff[0])
-    weights = np.empty(slabs.costs.shape[2], dtype=np.int64)
-    matrix = _sum_slabs(slabs.costs, node.slabs_on, weights)
-    return _branch_on_column(node, matrix, weights, rest, pool)
+def search_tree(
+    node: Node, slabs: Slabs, rest: Any, pool: BoxPool, stop: FlagArray, max_steps: Any
+) -> list[Node]:
+    """Look for boxes below the pool's target under a node; return the nodes that are left open.
 
-
-@njit(cache=True, nogil=True)
-def search_tree(node: Node, slabs: Slabs, rest: Any, pool: BoxPool, stop: FlagArray) -> Any:
-    """Look for boxes below the pool's target under a node; return the least bound left open.
-
-    Parameters
-    ----------
-    rest
-        The pattern of the modes beyond the slabs, for the pool.
-    pool
-        Gets the boxes that are found. Every pattern of slabs is one of its patterns.
-    stop
-        (1,) set to 1 by another thread to stop the search.
-
-    Returns
-    -------
-    int
-        ``NOWHERE`` when the search was completed.
+    ``rest`` is the pattern of the modes beyond the slabs; every pattern of slabs is one of the
+    pool's. Another thread sets ``stop[0]`` to 1 to stop the search.
     """
     weights = np.empty(slabs.costs.shape[2], dtype=np.int64)
     matrix, current, known = slabs.costs[0], 0, False
     begin_pattern(pool)
     open_nodes = [node]
-    while len(open_nodes) > 0 and stop[0] == 0:
+    steps = 0
+    while len(open_nodes) > 0 and stop[0] == 0 and steps < max_steps:
+        steps += 1
         item = open_nodes.pop()
         if item.n_open > 0:
             begin_pattern(pool)
-            children = _branch_on_slab(item, slabs, pool.cutoff[0])
+            _branch_on_slab(item, slabs, pool.cutoff[0], open_nodes)
         else:
             if not known or item.slabs_on != current:
                 known, current = True, item.slabs_on
                 matrix = _sum_slabs(slabs.costs, current, weights)
                 begin_pattern(pool)
-            children = _branch_on_column(item, matrix, weights, rest, pool)
-        if children.n_alive > 0:
-            open_nodes.append(children.first)
-        if children.n_alive > 1:
-            open_nodes.append(children.second)
-    lowest = NOWHERE
-    for left in open_nodes:
-        lowest = min(lowest, bound_of(left))
-    return lowest
+            _branch_on_column(item, matrix, weights, rest, pool, open_nodes)
+    return open_nodes

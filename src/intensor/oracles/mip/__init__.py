@@ -16,13 +16,7 @@ _SOLVERS: dict[str, type[MipSolver]] = {
 
 
 def mip_solver(name: str) -> MipSolver:
-    """Return a solver by name: "highs", "scip" or "gurobi".
-
-    Raises
-    ------
-    SolverUnavailableError
-        If the solver's package is not installed.
-    """
+    """Return the solver "highs", "scip" or "gurobi", whose package must be installed."""
     if name not in _SOLVERS:
         known = ", ".join(map(repr, _SOLVERS))
         raise SettingError(f"There is no solver {name!r}; choose one of {known}.")

@@ -15,35 +15,19 @@ from intensor.oracles.mip.watch import Watch
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MipReply:
-    """The answer of a solver.
+    """The answer of a solver."""
 
-    Attributes
-    ----------
-    theta
-        (n_flags,) flags of the best solution up to the solver's tolerances; None without one.
-    bound
-        The solver's dual bound in the units of the formulation's costs.
-    """
-
+    # (n_flags,) flags of the best solution up to the solver's tolerances; None without one
     theta: FloatArray | None
-    bound: float
+    bound: float  # The solver's dual bound in the units of the formulation's costs
 
 
 class MipSolver(ABC):
-    """One outside solver, set to search on until nothing better can exist.
+    """One outside solver, set to search on until nothing better can exist."""
 
-    Attributes
-    ----------
-    name
-        What users call it.
-    tolerance
-        The feasibility, integrality and optimality tolerance it works to.
-    package, install
-        The Python package to import, and the command that installs it.
-    """
-
-    name: ClassVar[str]
-    tolerance: ClassVar[float]
+    name: ClassVar[str]  # What users call it
+    tolerance: ClassVar[float]  # The feasibility, integrality and optimality tolerance it works to
+    # The Python package to import, and the command that installs it
     package: ClassVar[str]
     install: ClassVar[str]
 
@@ -55,14 +39,7 @@ class MipSolver(ABC):
     ) -> MipReply:
         """Build a model of the formulation and solve it; earlier calls must leave no trace.
 
-        Parameters
-        ----------
-        formulation
-            Rows and costs; the largest cost has absolute value 1.
-        watch
-            Asked as often as the solver allows; has the time limit.
-        incumbent
-            A vertex to start from.
+        The largest cost has absolute value 1. The watch is asked as often as the solver allows.
         """
         start = None if incumbent is None else formulation.complete(incumbent)
         return self._minimise(formulation, watch, start)

@@ -30,31 +30,17 @@ from intensor.problem.vertex import mode_offsets
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Formulation:
-    """Rows ``A z <= rhs`` over the columns z = (theta, phi), A in compressed sparse rows.
+    """Rows ``A z <= rhs`` over the columns z = (theta, phi), A in compressed sparse rows."""
 
-    Attributes
-    ----------
-    costs
-        (u,) cost of each cell; flags cost nothing.
-    members
-        (u, p) column of the flag that each cell has in each mode.
-    n_flags
-        Number of binaries; the cell j has column ``n_flags + j``.
-    starts
-        (rows + 1,) where each row begins in ``columns`` and ``coefficients``.
-    columns, coefficients
-        (nonzeros,) entries of A, row by row.
-    rhs
-        (rows,) right-hand sides.
-    """
-
-    costs: FloatArray
-    members: IndexArray
-    n_flags: int
+    costs: FloatArray  # (u,) cost of each cell; flags cost nothing
+    members: IndexArray  # (u, p) column of the flag that each cell has in each mode
+    n_flags: int  # Number of binaries; the cell j has column ``n_flags + j``
+    # (rows + 1,) where each row begins in ``columns`` and ``coefficients``
     starts: NDArray[np.int32]
+    # (nonzeros,) entries of A, row by row
     columns: NDArray[np.int32]
     coefficients: FloatArray
-    rhs: FloatArray
+    rhs: FloatArray  # (rows,) right-hand sides
 
     @property
     def n_cells(self) -> int:
@@ -83,13 +69,7 @@ class Formulation:
 
 
 def formulate(observations: Observations, costs: FloatArray) -> Formulation:
-    """Return the programme for one call, cell by cell (Gurobi is slower on rows sorted by sign).
-
-    Parameters
-    ----------
-    costs
-        (u,) one cost per observed cell.
-    """
+    """Return the programme for one call, cell by cell (Gurobi is slower on rows sorted by sign)."""
     p = len(observations.shape)
     u = observations.n_cells
     offsets = mode_offsets(observations.shape)

@@ -52,7 +52,7 @@ class GurobiSolver(MipSolver):
             z = _build(model, formulation)
             if start is not None:
                 z.Start = start
-            model.setParam("TimeLimit", watch.seconds)
+            model.setParam("TimeLimit", watch.budget.remaining)
             self._optimize(model, watch)
             theta = z[: formulation.n_flags].X if model.SolCount > 0 else None
             return MipReply(theta=theta, bound=model.ObjBound)
@@ -88,7 +88,7 @@ class GurobiSolver(MipSolver):
 
         model.optimize(poll)
         if model.Status == self._package.GRB.INTERRUPTED and not stopped:
-            watch.interrupt()
+            watch.budget.interrupted = True  # Gurobi caught a Ctrl-C instead of Python
 
     @contextmanager
     def _licence_errors(self, formulation: Formulation) -> Iterator[None]:

@@ -53,7 +53,7 @@ class HighsSolver(MipSolver):
             solution = self._package.HighsSolution()
             solution.col_value = start
             self._check(highs.setSolution(solution), "setSolution")
-        self._check(highs.setOptionValue("time_limit", watch.seconds), "option time_limit")
+        self._check(highs.setOptionValue("time_limit", watch.budget.remaining), "option time_limit")
         self._run(highs, watch)
         info = highs.getInfo()
         theta = None

@@ -39,15 +39,7 @@ def error_margin(formulation: Formulation, tolerance: float) -> float:
 
 
 class MipOracle:
-    """Finds the vertex of least cost by integer programming.
-
-    Parameters
-    ----------
-    observations
-        The cells the costs belong to.
-    solver
-        Does the search.
-    """
+    """Finds the vertex of least cost by integer programming."""
 
     def __init__(self, observations: Observations, solver: MipSolver) -> None:
         self._observations = observations

@@ -37,7 +37,7 @@ class ScipSolver(MipSolver):
                 for variable, value in zip(theta + phi, start.tolist(), strict=True):
                     model.setSolVal(solution, variable, value)
                 model.addSol(solution)
-            model.setParam("limits/time", min(watch.seconds, model.infinity()))
+            model.setParam("limits/time", min(watch.budget.remaining, model.infinity()))
             model.optimizeNogil()
             best = model.getBestSol()
             flags = None

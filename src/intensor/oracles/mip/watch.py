@@ -23,45 +23,24 @@ class Watch:
     Nothing may be raised through a solver: some lose the exception, others break down. So a
     solver runs inside ``with watch:``. An error in a callback stops the solver and comes up
     again at the end of the block; Ctrl-C stops the solver and reaches its handler there.
-
-    Attributes
-    ----------
-    goal
-        When an answer is good enough; None for the minimum only.
-    budget
-        When to stop regardless.
-    scale
-        Original units per unit of the solver.
-    margin
-        Error of the solver's numbers, in its own units.
-    value, bound
-        In original units: the cost of a vertex that is known already, and a bound that is.
     """
 
-    goal: Goal | None
-    budget: Budget
+    goal: Goal | None  # When an answer is good enough; None for the minimum only
+    budget: Budget  # When to stop regardless
     _: KW_ONLY
-    scale: float
-    margin: float
+    scale: float  # Original units per unit of the solver
+    margin: float  # Error of the solver's numbers, in its own units
+    # In original units: the cost of a vertex that is known already, and a bound that is
     value: float
     bound: float
     _error: Exception | None = field(default=None, init=False)
     _handler: Callable[[int, FrameType | None], Any] | None = field(default=None, init=False)
     _interrupts: int = field(default=0, init=False)
 
-    @property
-    def seconds(self) -> float:
-        """Seconds left, possibly infinite."""
-        return self.budget.remaining
-
     def says_stop(self, look: Callable[[], tuple[float, float]] | None = None) -> bool:
         """Say whether to stop; made to be called from a solver's callback.
 
-        Parameters
-        ----------
-        look
-            Reads the incumbent's value and the dual bound from the solver; None where it
-            has neither to show.
+        ``look`` reads the incumbent's value and the dual bound, where the solver has them to show.
         """
         if self._error is not None or self._interrupts or self.budget.spent:
             return True
@@ -72,10 +51,6 @@ class Watch:
         except Exception as error:
             self._error = error
             return True
-
-    def interrupt(self) -> None:
-        """Pass on a Ctrl-C that the solver caught instead of Python."""
-        self.budget.interrupted = True
 
     def __enter__(self) -> None:
         if threading.current_thread() is not threading.main_thread():
