@@ -19,12 +19,12 @@ from fitting_cases import (
 from intensor.fitting import candidates as candidates_module
 from intensor.fitting import fold as fold_module
 from intensor.fitting.choose import MIN_HELD_OUT
+from intensor.fitting.combine import MIN_RTOL
 from intensor.fitting.folds import open_folds
 from intensor.fitting.kriging import krige
 from intensor.fitting.options import DEFAULT_RTOL, Effort
 from intensor.fitting.path import GAP_SHARES, NEARLY_BEST
 from intensor.fitting.samples import splits
-from intensor.fitting.solves import MIN_RTOL
 from intensor.solver.fast.engine import FastEngine
 from intensor.solver.result import Status
 

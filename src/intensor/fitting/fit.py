@@ -47,20 +47,8 @@ def fit(
 ) -> Fit:
     """Choose all that the options leave open by validation, then fit all observations.
 
-    Parameters
-    ----------
-    coords, values, shape, sample_weight
-        The same as in ``solve``.
-    labels
-        Names of modes and indices; numbers by default.
-    callback
-        Called with the ``Progress`` of every solve, whose ``stage`` names the part of the fit;
-        returning False ends the fit with the best model so far.
-    client
-        Client of a Dask cluster. Its workers take the steps of folds, radii and scales, and sum
-        over the cells of the last fit if there are many.
-    spent
-        Seconds of the time limit that the caller has used to get the observations ready.
+    Arguments mean the same as in ``complete``. ``spent`` are the seconds of the time limit that the
+    caller has used to get the observations ready.
     """
     journal = Journal(options.checkpoint)
     budget = Budget(options.solver.time_limit, before=journal.elapsed + spent)

@@ -28,7 +28,7 @@ from intensor.data.observations import Observations
 from intensor.fitting.fields import MAX_PIECE, FieldAlgebra, OutOfTimeError
 from intensor.fitting.samples import Samples
 from intensor.model.model import Model
-from intensor.model.remainder import Remainder
+from intensor.model.predictor import Remainder
 from intensor.runtime.budget import Budget
 
 ROUNDS = 1
@@ -88,19 +88,10 @@ def krige(
 ) -> Remainder | None:
     """Return the expected difference between every cell and the prediction of a model.
 
-    Parameters
-    ----------
-    observations
-        Observations that the model was fitted to.
-    budget
-        If it is spent before the end, None is returned: half a remainder would be worse than none.
-    threads, max_piece
-        As in ``FieldAlgebra``.
-    rounds
-        Number of times that the covariances are improved.
-    rough
-        Keep the covariances of the boxes and solve the last system less closely. That is enough to
-        compare models and takes a fraction of the time.
+    If the budget is spent before the end, None is returned: half a remainder would be worse than
+    none. With ``rough``, the covariances of the boxes are not improved in rounds, and the last
+    system is solved less closely: that is enough to compare models and takes a fraction of the
+    time.
     """
     algebra = FieldAlgebra(budget, threads, max_piece=max_piece)
     with contextlib.suppress(OutOfTimeError), algebra.running():

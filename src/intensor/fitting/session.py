@@ -14,23 +14,7 @@ from intensor.solver.result import Progress
 
 
 class Session:
-    """One fit under way.
-
-    Attributes
-    ----------
-    samples
-        Checked observations, in standard order.
-    options, budget
-        How to fit, and the time for it.
-    journal
-        Finished parts, for a fit that is continued after it was killed.
-    client
-        Client of a Dask cluster that does the work; None for this process.
-    choosing
-        The part of the budget that choices are made in; it ends when the callback says so.
-    stopped
-        Whether the callback has returned False.
-    """
+    """One fit under way."""
 
     def __init__(
         self,
@@ -42,13 +26,13 @@ class Session:
         callback: Callback | None = None,
         client: Any = None,
     ) -> None:
-        self.samples = samples
+        self.samples = samples  # in standard order
         self.options = options
         self.budget = budget
         self.journal = journal
-        self.client = client
-        self.choosing = Budget(within=budget)
-        self.stopped = False
+        self.client = client  # of a Dask cluster that does the work; None for this process
+        self.choosing = Budget(within=budget)  # for choices; it ends when the callback says so
+        self.stopped = False  # whether the callback has returned False
         self._callback = callback
         journal.begin(samples, options, budget, self.choosing)
 
