@@ -180,7 +180,7 @@ def test_weights_count_in_the_remainder():
     assert np.abs(other - fields[1]).max() > 0.05 * size
 
 
-@pytest.mark.parametrize("scale", [2.0**-180, 2.0**180])
+@pytest.mark.parametrize("scale", [2.0**-180, pytest.param(2.0**180, marks=pytest.mark.slow)])
 def test_values_of_any_size_can_be_kriged(scale):
     data, cells, _ = smooth()
     plain = fitted(data, radius=9.0, rtol=1e-3, remainder="kriging")
@@ -206,7 +206,14 @@ def test_unseen_indices_are_averaged_over_with_the_remainder():
 
 
 @pytest.mark.parametrize("remainder", ["kriging", "auto"])
-@pytest.mark.parametrize("looks", [1, 4, 8])
+@pytest.mark.parametrize(
+    "looks",
+    [
+        pytest.param(1, marks=pytest.mark.slow),
+        4,
+        pytest.param(8, marks=pytest.mark.slow),
+    ],
+)
 def test_returning_false_still_gives_predictions_when_the_remainder_is_kriged(remainder, looks):
     data, cells, truth = smooth()
     seen = []
@@ -302,7 +309,7 @@ def test_ctrl_c_reaches_the_last_kriging(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["stop", "interrupt"])
-@pytest.mark.parametrize("looks", [1, 2, 3])
+@pytest.mark.parametrize("looks", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3))])
 def test_a_fit_that_is_cut_short_is_as_good_as_the_walk(looks, kind):
     seen, walked = [], []
 

@@ -12,16 +12,10 @@ from numpy.typing import ArrayLike
 from intensor._arrays import Shape
 from intensor.data.checks import check_coords, check_not_tiny, check_values, check_weights
 from intensor.data.labels import Labels, number_labels
-from intensor.errors import SettingError
 from intensor.fitting.choose import choose
 from intensor.fitting.combine import combine
 from intensor.fitting.journal import Journal
-from intensor.fitting.kriging import (
-    MAX_CELLS,
-    MAX_CELLS_PER_OBSERVED,
-    MAX_MODE_LENGTH,
-    can_krige,
-)
+from intensor.fitting.kriging import MAX_MODE_LENGTH, check_kriging
 from intensor.fitting.options import Options, RemainderMethod
 from intensor.fitting.record import Fit, expand_fit
 from intensor.fitting.samples import Samples
@@ -91,13 +85,8 @@ def _check_samples(
     if weights is not None and not weights.all():
         samples = samples.part(weights > 0.0)
     samples = (samples.condensed() if condensing else samples).in_order()
-    if kriging and not can_krige(samples):
-        raise SettingError(
-            f"remainder is 'kriging', which needs a tensor of at most {MAX_CELLS} cells, of "
-            f"which at least one in {MAX_CELLS_PER_OBSERVED:g} is observed, and at least two modes "
-            f"of at most {MAX_MODE_LENGTH} indices; got {' x '.join(map(str, samples.shape))} with "
-            f"{samples.n_cells} observed cells (use 'none' or 'auto')"
-        )
+    if kriging:
+        check_kriging(samples)
     return samples
 
 

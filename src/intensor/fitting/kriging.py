@@ -25,6 +25,7 @@ import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, inner
 from intensor.data.observations import Observations
+from intensor.errors import SettingError
 from intensor.fitting.fields import MAX_PIECE, FieldAlgebra, OutOfTimeError
 from intensor.fitting.samples import Samples
 from intensor.model.model import Model
@@ -73,6 +74,17 @@ def can_krige(observations: Observations | Samples) -> bool:
         and max(observations.shape) <= MAX_MODE_LENGTH
         and cells <= min(MAX_CELLS, MAX_CELLS_PER_OBSERVED * observations.n_cells)
     )
+
+
+def check_kriging(samples: Samples) -> None:
+    """Raise if a tensor is too large or too sparse to be kriged."""
+    if not can_krige(samples):
+        raise SettingError(
+            f"remainder is 'kriging', which needs a tensor of at most {MAX_CELLS} cells, of "
+            f"which at least one in {MAX_CELLS_PER_OBSERVED:g} is observed, and at least two modes "
+            f"of at most {MAX_MODE_LENGTH} indices; got {' x '.join(map(str, samples.shape))} with "
+            f"{samples.n_cells} observed cells (use 'none' or 'auto')"
+        )
 
 
 def krige(

@@ -3,6 +3,10 @@
 Each step is a task that gets the state of its fold and returns it, so that any worker can take the
 next step, also when the worker of the last one was lost. With more threads than folds, several
 radii are tried at a time, each on its own *track*.
+
+Tasks are submitted to the client itself rather than by joblib's Dask backend. There, Ctrl-C loses
+the results of running tasks, which go on nevertheless, and a client that is closed is waited for
+without end.
 """
 
 from __future__ import annotations
