@@ -98,7 +98,7 @@ def test_boxes_fitted_to_a_sample_are_walked_again_if_kriging_does_not_help():
 
 
 @pytest.mark.needs_jit
-@pytest.mark.parametrize("remainder", [pytest.param("none", marks=pytest.mark.slow), "auto"])
+@pytest.mark.parametrize("remainder", ["none", pytest.param("auto", marks=pytest.mark.slow)])
 def test_six_scales_share_the_time(remainder):
     data, cells, truth = smooth((20, 20, 20))
     options = {"transform": "auto", "baseline": "auto", "remainder": remainder}

@@ -306,7 +306,15 @@ def test_returning_false_all_the_time_still_gives_a_model():
     checked(found)
 
 
-@pytest.mark.parametrize(("n_solutions", "version"), [(1, 8), (3, "fast")])
+@pytest.mark.parametrize(
+    ("n_solutions", "version"),
+    [
+        (1, 8),
+        (3, "fast"),
+        pytest.param(1, "fast", marks=pytest.mark.slow),
+        pytest.param(3, 8, marks=pytest.mark.slow),
+    ],
+)
 def test_ctrl_c_during_validation_gives_the_model_that_was_walked_to(n_solutions, version):
     before = signal.getsignal(signal.SIGINT)
     stages = []

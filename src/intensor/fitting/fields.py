@@ -115,6 +115,10 @@ class FieldAlgebra:
         from scipy.linalg import solve_triangular  # noqa: PLC0415
 
         length = len(root)
+        if length <= BLOCK_COLUMNS:
+            self.check()
+            inverse: FloatArray = solve_triangular(root, np.eye(length), lower=True)
+            return inverse
         out = np.zeros_like(root)
         for start in range(0, length, BLOCK_COLUMNS):
             self.check()
@@ -125,9 +129,12 @@ class FieldAlgebra:
         return out
 
     def _cholesky(self, matrix: FloatArray) -> FloatArray:
-        """Factor a matrix, one block of columns at a time."""
+        """Factor a matrix, one block of columns at a time if it is large."""
         from scipy.linalg import solve_triangular  # noqa: PLC0415
 
+        if len(matrix) <= BLOCK_COLUMNS:
+            self.check()
+            return np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
         factor = np.zeros_like(matrix)
         for start in range(0, len(matrix), BLOCK_COLUMNS):
             self.check()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -48,6 +48,7 @@ class Prepared:
         )
 
 
+@dataclass(slots=True, eq=False)
 class Split:
     """Observations to train on and observations held out.
 
@@ -55,12 +56,9 @@ class Split:
     tolerance and the averages all use it. It is not pickled.
     """
 
-    __slots__ = ("_last", "held", "training")
-
-    def __init__(self, training: Samples, held: Samples) -> None:
-        self.training = training
-        self.held = held
-        self._last: tuple[Scale, Prepared] | None = None
+    training: Samples
+    held: Samples
+    _last: tuple[Scale, Prepared] | None = field(default=None, init=False)
 
     def prepared(self, scale: Scale) -> Prepared:
         """Return the training part in a scale."""
