@@ -54,7 +54,7 @@ def test_a_scale_can_be_chosen_at_a_given_radius():
     assert found.radius == 0.8
 
 
-@pytest.mark.parametrize("folds", [0.1, 3])
+@pytest.mark.parametrize("folds", [0.1, pytest.param(3, marks=pytest.mark.slow)])
 def test_scales_of_many_observations_are_chosen_on_a_sample(folds):
     values = (4.0 * DENSE.values) ** 2
     found = fitted(DENSE, values=values, transform="auto", validation=folds, effort=SCOUT_500)
@@ -98,7 +98,7 @@ def test_boxes_fitted_to_a_sample_are_walked_again_if_kriging_does_not_help():
 
 
 @pytest.mark.needs_jit
-@pytest.mark.parametrize("remainder", ["none", "auto"])
+@pytest.mark.parametrize("remainder", ["none", pytest.param("auto", marks=pytest.mark.slow)])
 def test_six_scales_share_the_time(remainder):
     data, cells, truth = smooth((20, 20, 20))
     options = {"transform": "auto", "baseline": "auto", "remainder": remainder}

@@ -19,12 +19,12 @@ from fitting_cases import (
 from intensor.fitting import candidates as candidates_module
 from intensor.fitting import fold as fold_module
 from intensor.fitting.choose import MIN_HELD_OUT
+from intensor.fitting.combine import MIN_RTOL
 from intensor.fitting.folds import open_folds
 from intensor.fitting.kriging import krige
 from intensor.fitting.options import DEFAULT_RTOL, Effort
 from intensor.fitting.path import GAP_SHARES, NEARLY_BEST
 from intensor.fitting.samples import splits
-from intensor.fitting.solves import MIN_RTOL
 from intensor.solver.fast.engine import FastEngine
 from intensor.solver.result import Status
 
@@ -149,7 +149,7 @@ def test_averages_at_a_given_radius_are_measured_too():
     assert validation.averaged <= validation.single * 1.5
 
 
-@pytest.mark.parametrize("seed", [1, 3])
+@pytest.mark.parametrize("seed", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_auto_kriges_what_is_smooth_and_predicts_better(seed):
     data, cells, truth = smooth(seed=seed)
     radius = 1.01 * data.values.max()
@@ -161,9 +161,10 @@ def test_auto_kriges_what_is_smooth_and_predicts_better(seed):
     checked(found, data)
 
 
-def test_the_remainder_of_noise_around_a_box_is_kriged_only_if_validation_says_so():
+@pytest.mark.parametrize("n", [2, pytest.param(6, marks=pytest.mark.slow)])
+def test_the_remainder_of_noise_around_a_box_is_kriged_only_if_validation_says_so(n):
     said = set()
-    for rep in range(6):
+    for rep in range(n):
         found = fitted(noisy_box(rep), remainder="auto")
         said.add(found.path.remainder)
         assert (found.path.remainder == "kriging") == (found.predictor.remainder is not None)
@@ -190,8 +191,9 @@ def test_entire_fibres_are_held_out_where_entire_fibres_are_missing(monkeypatch)
     assert len(held) == 8 * len(fibres[1])
 
 
-@pytest.mark.parametrize("scoring", ["rmse", "mae"])
-@pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2.0, 150)])
+@pytest.mark.parametrize(
+    ("scoring", "weights"), [("rmse", None), ("mae", np.linspace(0.5, 2.0, 150))]
+)
 def test_validation_reports_the_error_of_the_mean(scoring, weights):
     found = fitted(scoring=scoring, validation=4, sample_weight=weights).validation
     samples = samples_of(NOISY, weights).in_order()

@@ -9,13 +9,23 @@ import pytest
 
 import intensor
 import zoo
-from fitting_cases import NOISY, WEIGHTS, checked, error_of, fitted, repeated, samples_of, smooth
+from fitting_cases import (
+    EVERY_CELL,
+    NOISY,
+    WEIGHTS,
+    checked,
+    error_of,
+    fitted,
+    repeated,
+    samples_of,
+    smooth,
+)
 from intensor.data.observations import observe
 from intensor.errors import RemainderWarning
 from intensor.fitting import combine as combine_module
 from intensor.fitting.combine import average_models, average_results
 from intensor.fitting.kriging import krige
-from intensor.fitting.options import check_options
+from intensor.fitting.options import DEFAULT_RTOL, check_options
 from intensor.fitting.preparation import prepare
 from intensor.model.model import build_model
 from intensor.runtime.budget import Budget
@@ -170,7 +180,7 @@ def test_weights_count_in_the_remainder():
     assert np.abs(other - fields[1]).max() > 0.05 * size
 
 
-@pytest.mark.parametrize("scale", [2.0**-180, 2.0**180])
+@pytest.mark.parametrize("scale", [2.0**-180, pytest.param(2.0**180, marks=pytest.mark.slow)])
 def test_values_of_any_size_can_be_kriged(scale):
     data, cells, _ = smooth()
     plain = fitted(data, radius=9.0, rtol=1e-3, remainder="kriging")
@@ -196,7 +206,14 @@ def test_unseen_indices_are_averaged_over_with_the_remainder():
 
 
 @pytest.mark.parametrize("remainder", ["kriging", "auto"])
-@pytest.mark.parametrize("looks", [1, 4, 8])
+@pytest.mark.parametrize(
+    "looks",
+    [
+        pytest.param(1, marks=pytest.mark.slow),
+        4,
+        pytest.param(8, marks=pytest.mark.slow),
+    ],
+)
 def test_returning_false_still_gives_predictions_when_the_remainder_is_kriged(remainder, looks):
     data, cells, truth = smooth()
     seen = []
@@ -292,7 +309,7 @@ def test_ctrl_c_reaches_the_last_kriging(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["stop", "interrupt"])
-@pytest.mark.parametrize("looks", [1, 2, 3])
+@pytest.mark.parametrize("looks", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3))])
 def test_a_fit_that_is_cut_short_is_as_good_as_the_walk(looks, kind):
     seen, walked = [], []
 
@@ -313,3 +330,48 @@ def test_a_fit_that_is_cut_short_is_as_good_as_the_walk(looks, kind):
     assert found.objective - full.objective < 0.2 * (variance - full.objective)
     assert np.abs(found.model.weights).sum() <= found.radius * (1.0 + 1e-12)
     checked(found)
+
+
+# --- the solves: a seed each, warm starts, and which of them are worth averaging
+
+
+def test_every_solution_has_its_own_seed():
+    first, second = (fitted(radius=0.8, seed=seed) for seed in (3, 4))
+    assert not np.array_equal(first.model.weights, second.model.weights)
+    mean = np.mean([one.predict(EVERY_CELL, unseen="mean") for one in (first, second)], axis=0)
+    tight = fitted(radius=0.8, seed=3, n_solutions=2, rtol=DEFAULT_RTOL)
+    np.testing.assert_allclose(tight.predict(EVERY_CELL, unseen="mean"), mean, atol=1e-12)
+
+
+def test_solutions_that_were_cut_short_do_not_spoil_an_average():
+    results = [fitted(radius=0.8).result]
+    bad = dataclasses.replace(
+        results[0], status=Status.TIME_LIMIT, objective=2.0 * results[0].objective
+    )
+    near = dataclasses.replace(bad, objective=1.05 * results[0].objective)
+    done = dataclasses.replace(bad, status=Status.STALLED)
+    kept = combine_module._drop_unfinished([results[0], bad, near, done])
+    assert kept == [results[0], near, done]
+    assert combine_module._drop_unfinished([bad]) == [bad]
+
+
+def test_a_kriged_fit_goes_on_from_the_model_of_the_path():
+    data, _, _ = smooth()
+    radius = 1.01 * data.values.max()
+    for remainder in ("none", "auto"):
+        looks = []
+        found = fitted(
+            data,
+            radius=radius,
+            remainder=remainder,
+            n_solutions=2,
+            callback=lambda now, looks=looks: looks.append(now),
+        )
+        assert found.path.remainder == ("none" if remainder == "none" else "kriging")
+        first, second = (
+            next(now.active for now in looks if now.stage == f"fit {number} of 2")
+            for number in (1, 2)
+        )
+        assert second <= 2  # from nothing, so that there is something to average
+        assert first <= 2 if remainder == "none" else first > 8
+        checked(found, data)

@@ -49,20 +49,25 @@ def figures(found):
 
 
 KINDS = [
-    {"validation": 3},
-    {"transform": "auto", "baseline": "auto"},
-    {"n_solutions": 2},
-    {"remainder": "auto"},
-    {"version": 8, "rtol": 1e-2},
-    {"radius": 1.0},
+    ({"validation": 3}, 0.3),
+    ({"transform": "auto", "baseline": "auto", "n_radii": 3}, 0.6),
+    ({"n_solutions": 2}, 0.95),
+    ({"remainder": "auto"}, 0.6),
+    ({"version": 8, "rtol": 1e-2}, 0.95),
+    ({"radius": 1.0}, 0.6),
 ]
+"""Kinds of fits, each with the share of its rounds after which it is stopped by default."""
 
 
-@pytest.mark.parametrize("options", KINDS)
-def test_a_resumed_fit_equals_an_uninterrupted_one(tmp_path, options):
+@pytest.mark.parametrize(
+    ("options", "shares"),
+    [(options, (share,)) for options, share in KINDS]
+    + [pytest.param(options, (0.3, 0.6, 0.95), marks=pytest.mark.slow) for options, _ in KINDS],
+)
+def test_a_resumed_fit_equals_an_uninterrupted_one(tmp_path, options, shares):
     calls = []
     undisturbed = fit(seen=calls, **options)
-    for share in (0.3, 0.6, 0.95):
+    for share in shares:
         path = tmp_path / f"{share}.npz"
         stop = max(1, int(share * len(calls)))
         fit(stop=stop, checkpoint=path, **options)
@@ -191,10 +196,10 @@ def test_another_transform_function_is_refused(tmp_path):
 
 
 def test_damaged_entries_are_errors(tmp_path):
-    options = {"validation": 3, "checkpoint": tmp_path / "run.npz"}
+    options = {"validation": 2, "checkpoint": tmp_path / "run.npz"}
     path = options["checkpoint"]
     calls = []
-    fit(seen=calls, validation=3)
+    fit(seen=calls, validation=2)
     fit(stop=int(0.4 * len(calls)), **options)
     content = path.read_bytes()
     names = list(read_tree(path).tree["content"]["entries"])

@@ -434,7 +434,7 @@ def columns(draw, length):
 
 
 @forall(
-    few=25,
+    few=8,
     many=400,
     raw=raws,
     factor=st.sampled_from([0.3, 1.0, 5.0]),

@@ -100,7 +100,15 @@ def test_a_path_is_no_longer_than_asked_for():
     assert len(walked(CLEAN, n_radii=1).path) == 1
 
 
-@pytest.mark.parametrize(("rep", "noise"), [(0, 0.0), (1, 0.1), (2, 0.1), (3, 0.3)])
+@pytest.mark.parametrize(
+    ("rep", "noise"),
+    [
+        (0, 0.0),
+        (1, 0.1),
+        pytest.param(2, 0.1, marks=pytest.mark.slow),
+        pytest.param(3, 0.3, marks=pytest.mark.slow),
+    ],
+)
 def test_the_walk_stops_only_for_a_good_reason(rep, noise, monkeypatch):
     models = []
     step = fold_module.Fold.step
@@ -155,10 +163,20 @@ def test_the_model_is_that_of_the_best_radius():
     assert len(model) == path.boxes[index]
 
 
-@pytest.mark.parametrize("data", [CLEAN, NOISY_EIGHT], ids=["clean", "noisy"])
-@pytest.mark.parametrize("baseline", ["none", "additive"])
-def test_a_warm_walk_reaches_what_cold_solves_reach(data, baseline):
-    path = walked(data, baseline=baseline, n_radii=5, effort=THOROUGH).path
+@pytest.mark.parametrize(
+    ("data", "baseline", "n_radii"),
+    [
+        (NOISY_EIGHT, "none", 3),
+        (NOISY_EIGHT, "additive", 2),
+        *(
+            pytest.param(data, baseline, 5, marks=pytest.mark.slow)
+            for data in (CLEAN, NOISY_EIGHT)
+            for baseline in ("none", "additive")
+        ),
+    ],
+)
+def test_a_warm_walk_reaches_what_cold_solves_reach(data, baseline, n_radii):
+    path = walked(data, baseline=baseline, n_radii=n_radii, effort=THOROUGH).path
     options = check_options(baseline=baseline)
     prepared = splits_of(data, options)[0].prepared(options.scales[0])
     cells = np.stack(prepared.observations.coords, axis=1).astype(int)
@@ -234,7 +252,7 @@ def test_an_approach_whose_first_step_was_cut_off_says_nothing():
     assert approached(Budget(0.0)) == ()
     full = approached(Budget())
     counts = set()
-    for count in range(1, 80, 4):
+    for count in range(1, 80, 12):
         some = approached(Countdown(count))
         assert some[:-1] == full[: max(len(some) - 1, 0)]  # only the last one may be cut off
         counts.add(len(some))

@@ -22,8 +22,7 @@ from intensor.fitting.path import RadiusPath
 from intensor.fitting.record import Fit, Validation
 from intensor.model.baseline import Baseline
 from intensor.model.model import build_model
-from intensor.model.predictor import Predictor
-from intensor.model.remainder import Remainder
+from intensor.model.predictor import Predictor, Remainder
 from intensor.model.transform import TRANSFORMS
 from intensor.solver.result import Counters, Progress, Result, Seconds, Status
 

@@ -15,8 +15,13 @@ from intensor.errors import (
 )
 from intensor.model.baseline import Baseline
 from intensor.model.model import build_model
-from intensor.model.predictor import CELLS_AT_ONCE, MAX_FLAGS_AT_ONCE, Predictor, index_counts
-from intensor.model.remainder import Remainder
+from intensor.model.predictor import (
+    CELLS_AT_ONCE,
+    MAX_FLAGS_AT_ONCE,
+    Predictor,
+    Remainder,
+    index_counts,
+)
 from intensor.model.transform import TRANSFORMS
 from intensor.options.unseen import Unseen
 

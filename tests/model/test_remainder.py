@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from intensor.model.remainder import Remainder
+from intensor.model.predictor import Remainder
 
 SHAPE = (4, 3, 5)
 RNG = np.random.default_rng(2)

@@ -9,17 +9,16 @@ from dataclasses import replace
 import numpy as np
 
 from intensor.fitting.candidates import Candidates
-from intensor.fitting.combine import Choice, average_models
+from intensor.fitting.combine import Choice, average_models, solve_seeds
 from intensor.fitting.fold import FoldSpec
 from intensor.fitting.folds import open_folds
-from intensor.fitting.options import Options, RemainderMethod, Scale
+from intensor.fitting.options import RemainderMethod, Scale
 from intensor.fitting.path import Walk, approach
 from intensor.fitting.preparation import Split
 from intensor.fitting.record import Validation
 from intensor.fitting.samples import splits
 from intensor.fitting.scoring import Scoring
 from intensor.fitting.session import Session
-from intensor.fitting.solves import solve_seeds
 from intensor.model.model import Model
 from intensor.options.unseen import Unseen
 from intensor.runtime.budget import Budget
@@ -140,16 +139,19 @@ def _measure_averaging(
             stage="validation, fit",
         )
         models = [result.model for result in results]
-        errors = [_held_out_error(options, model, split, walked.scale) for model in models]
+        *errors, error = (
+            _held_out_error(options.scoring, model, split, walked.scale)
+            for model in (*models, average_models(models))
+        )
         single.append(float(np.mean(errors)))
-        averaged.append(_held_out_error(options, average_models(models), split, walked.scale))
+        averaged.append(error)
     return replace(validation, single=float(np.mean(single)), averaged=float(np.mean(averaged)))
 
 
-def _held_out_error(options: Options, model: Model, split: Split, scale: Scale) -> float:
+def _held_out_error(scoring: Scoring, model: Model, split: Split, scale: Scale) -> float:
     held = split.held
     predicted = split.prepared(scale).predictor(model).predict(held.coords, unseen=Unseen.MEAN)
-    return options.scoring.measure(held.values, predicted, held.weights)
+    return scoring.measure(held.values, predicted, held.weights)
 
 
 def _error_of_mean(scoring: Scoring, held_out: Sequence[Split]) -> float:

@@ -33,14 +33,7 @@ class OutOfTimeError(Exception):
 class FieldAlgebra:
     """Products, factors and inverses that stop when the budget is spent.
 
-    Parameters
-    ----------
-    budget
-        Checked before every piece of work.
-    threads
-        Most pieces that run at a time; None for one per core. It does not change the results.
-    max_piece
-        Most multiplications in one piece of a matrix product.
+    At most ``threads`` pieces run at a time, with None one per core.
     """
 
     def __init__(
@@ -76,28 +69,24 @@ class FieldAlgebra:
         """Multiply a tensor by a matrix along one mode."""
         shape = field.shape
         out = np.empty(shape, dtype=np.result_type(field, matrix))
-        if mode == len(shape) - 1:
-            rows = field.reshape(-1, shape[-1])
-            self._in_pieces(
-                lambda part: np.matmul(rows[part], matrix.T, out=out.reshape(rows.shape)[part]),
-                len(rows),
-                field.size * shape[mode],
-            )
-            return out
         stack = field.reshape(math.prod(shape[:mode]), shape[mode], -1)
         target = out.reshape(stack.shape)
-        if len(stack) == 1:  # the first mode: cut the columns
-            self._in_pieces(
-                lambda part: np.matmul(matrix, stack[..., part], out=target[..., part]),
-                stack.shape[2],
-                field.size * shape[mode],
-            )
-        else:
-            self._in_pieces(
-                lambda part: np.matmul(matrix, stack[part], out=target[part]),
-                len(stack),
-                field.size * shape[mode],
-            )
+
+        def multiply_rows(part: slice) -> None:
+            np.matmul(stack[part, :, 0], matrix.T, out=target[part, :, 0])
+
+        def multiply_columns(part: slice) -> None:
+            np.matmul(matrix, stack[..., part], out=target[..., part])
+
+        def multiply_slabs(part: slice) -> None:
+            np.matmul(matrix, stack[part], out=target[part])
+
+        work, length = multiply_slabs, len(stack)
+        if mode == len(shape) - 1:
+            work = multiply_rows
+        elif len(stack) == 1:  # the first mode
+            work, length = multiply_columns, stack.shape[2]
+        self._in_pieces(work, length, field.size * shape[mode])
         return out
 
     def square(self, slabs: FloatArray) -> FloatArray:
@@ -143,17 +132,16 @@ class FieldAlgebra:
         """Factor a matrix, one block of columns at a time if it is large."""
         from scipy.linalg import solve_triangular  # noqa: PLC0415
 
-        length = len(matrix)
-        if length <= BLOCK_COLUMNS:
+        if len(matrix) <= BLOCK_COLUMNS:
             self.check()
             return np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
         factor = np.zeros_like(matrix)
-        for start in range(0, length, BLOCK_COLUMNS):
+        for start in range(0, len(matrix), BLOCK_COLUMNS):
             self.check()
             here, below = slice(start, start + BLOCK_COLUMNS), slice(start + BLOCK_COLUMNS, None)
             left = matrix[start:, here] - factor[start:, :start] @ factor[here, :start].T
             factor[here, here] = np.linalg.cholesky(left[:BLOCK_COLUMNS])
-            if start + BLOCK_COLUMNS < length:
+            if start + BLOCK_COLUMNS < len(matrix):
                 factor[below, here] = solve_triangular(
                     factor[here, here], left[BLOCK_COLUMNS:].T, lower=True
                 ).T

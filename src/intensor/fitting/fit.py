@@ -12,16 +12,10 @@ from numpy.typing import ArrayLike
 from intensor._arrays import Shape
 from intensor.data.checks import check_coords, check_not_tiny, check_values, check_weights
 from intensor.data.labels import Labels, number_labels
-from intensor.errors import SettingError
 from intensor.fitting.choose import choose
 from intensor.fitting.combine import combine
 from intensor.fitting.journal import Journal
-from intensor.fitting.kriging import (
-    MAX_CELLS,
-    MAX_CELLS_PER_OBSERVED,
-    MAX_MODE_LENGTH,
-    can_krige,
-)
+from intensor.fitting.kriging import MAX_MODE_LENGTH, check_kriging
 from intensor.fitting.options import Options, RemainderMethod
 from intensor.fitting.record import Fit, expand_fit
 from intensor.fitting.samples import Samples
@@ -47,20 +41,8 @@ def fit(
 ) -> Fit:
     """Choose all that the options leave open by validation, then fit all observations.
 
-    Parameters
-    ----------
-    coords, values, shape, sample_weight
-        The same as in ``solve``.
-    labels
-        Names of modes and indices; numbers by default.
-    callback
-        Called with the ``Progress`` of every solve, whose ``stage`` names the part of the fit;
-        returning False ends the fit with the best model so far.
-    client
-        Client of a Dask cluster. Its workers take the steps of folds, radii and scales, and sum
-        over the cells of the last fit if there are many.
-    spent
-        Seconds of the time limit that the caller has used to get the observations ready.
+    Arguments mean the same as in ``complete``. ``spent`` are the seconds of the time limit that the
+    caller has used to get the observations ready.
     """
     journal = Journal(options.checkpoint)
     budget = Budget(options.solver.time_limit, before=journal.elapsed + spent)
@@ -103,13 +85,8 @@ def _check_samples(
     if weights is not None and not weights.all():
         samples = samples.part(weights > 0.0)
     samples = (samples.condensed() if condensing else samples).in_order()
-    if kriging and not can_krige(samples):
-        raise SettingError(
-            f"remainder is 'kriging', which needs a tensor of at most {MAX_CELLS} cells, of "
-            f"which at least one in {MAX_CELLS_PER_OBSERVED:g} is observed, and at least two modes "
-            f"of at most {MAX_MODE_LENGTH} indices; got {' x '.join(map(str, samples.shape))} with "
-            f"{samples.n_cells} observed cells (use 'none' or 'auto')"
-        )
+    if kriging:
+        check_kriging(samples)
     return samples
 
 

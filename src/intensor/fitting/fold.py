@@ -50,33 +50,19 @@ class Request(NamedTuple):
 
     @property
     def stage(self) -> str:
-        """Name of a solve for this request in reports of progress.
-
-        Examples
-        --------
-        >>> Request(2.0**0.5).stage, Request(2.0**0.5, gap=0.01).stage
-        ('radius 1.414', 'gap 0.01')
-        """
+        """Name of a solve for this request in reports of progress."""
         return f"radius {self.radius:.4g}" if self.gap is None else f"gap {self.gap:.3g}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FoldSpec:
-    """Everything that a fold is made of.
-
-    Attributes
-    ----------
-    remainder
-        Method for the remainder, if the tensor is small enough to be kriged.
-    start
-        A model whose vertices the fold begins with; None to begin with none.
-    """
+    """Everything that a fold is made of."""
 
     split: Split
     scale: Scale
     options: Options
-    remainder: RemainderMethod
-    start: Model | None = None
+    remainder: RemainderMethod  # used if the tensor is small enough to be kriged
+    start: Model | None = None  # the fold begins with the vertices of this model
 
     @property
     def largest_value(self) -> float:
@@ -91,38 +77,18 @@ class FoldSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Step:
-    """The answer of one fold to one request.
+    """The answer of one fold to one request."""
 
-    Attributes
-    ----------
-    error
-        Error on the held-out cells, in the units of the data.
-    objective, noise
-        Mean squared error in the fitted scale, on the training and on the held-out cells.
-    kriged
-        Whether the error includes the kriged remainder.
-    binds
-        Whether a larger radius could change the fit.
-    progress
-        Last progress of the solver; None when it made no iteration.
-    cut
-        Whether a limit may have ended the step early, so that it does not compare with others.
-    seconds
-        Seconds of the budget that were used when the step ended.
-    kriging_seconds
-        Seconds that kriging took; infinite when there was no time for it.
-    """
-
-    error: float
-    objective: float
-    noise: float
-    kriged: bool
-    binds: bool
+    error: float  # on the held-out cells, in the units of the data
+    objective: float  # mean squared error on the training cells, in the fitted scale
+    noise: float  # mean squared error on the held-out cells, in the fitted scale
+    kriged: bool  # whether the error includes the kriged remainder
+    binds: bool  # whether a larger radius could change the fit
     model: Model
-    progress: Progress | None
-    cut: bool
-    seconds: float
-    kriging_seconds: float
+    progress: Progress | None  # the last one of the solver; None when it made no iteration
+    cut: bool  # whether a limit may have ended the step early: it does not compare with others
+    seconds: float  # of the budget that were used when the step ended
+    kriging_seconds: float  # infinite when there was no time for kriging
 
 
 def capture_step(step: Step) -> Tree:
@@ -228,10 +194,10 @@ class Fold:
         """Return the engine at the radius of the settings; the first call makes it."""
         if self._engine is not None:
             self._engine.rescale(settings)
-            return self._engine
-        self._engine = self._new_engine(settings)
-        if self._spec.start is not None:
-            self._engine.start_from(self._spec.start, budget)
+        else:
+            self._engine = self._new_engine(settings)
+            if self._spec.start is not None:
+                self._engine.start_from(self._spec.start, budget)
         return self._engine
 
     def _new_engine(self, settings: Settings) -> FastEngine:

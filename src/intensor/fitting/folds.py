@@ -23,35 +23,23 @@ class Job(NamedTuple):
 
 
 class Folds(abc.ABC):
-    """Folds that take the same steps, one after the other.
+    """Folds of the same scale and options that take the same steps, one after the other.
 
     Steps that are in the journal are not taken again: the first step that is not in it begins with
     the state that its fold had after the last step that is.
-
-    Parameters
-    ----------
-    specs
-        The folds, all of the same scale and options.
-    journal
-        Holds the steps of a fit that was killed, and records those to come.
-    ahead
-        Number of requests to make at a time.
-    at_once
-        Whether all jobs of a call are done and recorded together instead of one after the other.
     """
 
-    largest_value: float
-    """Largest size of a training value in the fitted scale, over all folds."""
+    largest_value: float  # size of a training value in the fitted scale, over all folds
 
     def __init__(
         self, specs: Sequence[FoldSpec], journal: Journal, *, ahead: int = 1, at_once: bool = False
     ) -> None:
-        self.ahead = ahead
+        self.ahead = ahead  # number of requests to make at a time
         self.scale, self.options = specs[0].scale, specs[0].options
         self.may_krige = any(spec.may_krige for spec in specs)
         self._specs = specs
         self._journal = journal
-        self._at_once = at_once
+        self._at_once = at_once  # all jobs of a call are done and recorded together
         self._n_taken = 0
         self._behind: set[tuple[int, int]] = set()  # folds whose last steps are in the journal
 

@@ -25,10 +25,11 @@ import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, inner
 from intensor.data.observations import Observations
+from intensor.errors import SettingError
 from intensor.fitting.fields import MAX_PIECE, FieldAlgebra, OutOfTimeError
 from intensor.fitting.samples import Samples
 from intensor.model.model import Model
-from intensor.model.remainder import Remainder
+from intensor.model.predictor import Remainder
 from intensor.runtime.budget import Budget
 
 ROUNDS = 1
@@ -75,6 +76,17 @@ def can_krige(observations: Observations | Samples) -> bool:
     )
 
 
+def check_kriging(samples: Samples) -> None:
+    """Raise if a tensor is too large or too sparse to be kriged."""
+    if not can_krige(samples):
+        raise SettingError(
+            f"remainder is 'kriging', which needs a tensor of at most {MAX_CELLS} cells, of "
+            f"which at least one in {MAX_CELLS_PER_OBSERVED:g} is observed, and at least two modes "
+            f"of at most {MAX_MODE_LENGTH} indices; got {' x '.join(map(str, samples.shape))} with "
+            f"{samples.n_cells} observed cells (use 'none' or 'auto')"
+        )
+
+
 def krige(
     observations: Observations,
     model: Model,
@@ -88,19 +100,10 @@ def krige(
 ) -> Remainder | None:
     """Return the expected difference between every cell and the prediction of a model.
 
-    Parameters
-    ----------
-    observations
-        Observations that the model was fitted to.
-    budget
-        If it is spent before the end, None is returned: half a remainder would be worse than none.
-    threads, max_piece
-        As in ``FieldAlgebra``.
-    rounds
-        Number of times that the covariances are improved.
-    rough
-        Keep the covariances of the boxes and solve the last system less closely. That is enough to
-        compare models and takes a fraction of the time.
+    If the budget is spent before the end, None is returned: half a remainder would be worse than
+    none. With ``rough``, the covariances of the boxes are not improved in rounds, and the last
+    system is solved less closely: that is enough to compare models and takes a fraction of the
+    time.
     """
     algebra = FieldAlgebra(budget, threads, max_piece=max_piece)
     with contextlib.suppress(OutOfTimeError), algebra.running():

@@ -28,8 +28,7 @@ from intensor.fitting.path import PATH_COLUMNS, PATH_TEXTS, RadiusPath, read_pat
 from intensor.fitting.record import Fit, Validation
 from intensor.model.baseline import Baseline
 from intensor.model.model import Model
-from intensor.model.predictor import Predictor
-from intensor.model.remainder import Remainder
+from intensor.model.predictor import Predictor, Remainder
 from intensor.model.transform import TRANSFORMS
 from intensor.options.ranges import check_radius
 from intensor.problem.vertex import mode_slices
@@ -74,17 +73,7 @@ VALIDATION_FIELDS: dict[str, Getter] = {
 
 
 def save(fit: Fit, path: Any) -> None:
-    """Write a fit to a model file.
-
-    Raises
-    ------
-    SettingError
-        For a transform made of functions, which no file can hold.
-    LabelError
-        For labels that are neither numbers, truth values, dates nor strings.
-    FileFormatError
-        When the file cannot be written; a file that was there stays.
-    """
+    """Write a fit to a model file; if it cannot be written, a file that was there stays."""
     name = fit.predictor.transform.name
     if name not in TRANSFORMS:
         raise SettingError(
@@ -131,6 +120,14 @@ def load(path: Any) -> Fit:
 
 def _capture_header(fit: Fit, modes: list[Tree], steps: list[str]) -> Tree:
     result, baseline, witness = fit.result, fit.predictor.baseline, fit.result.witness
+    validation = None
+    if fit.validation is not None:
+        pairs, paths = fit.validation.approach, fit.validation.paths
+        validation = {
+            **capture_fields(fit.validation, VALIDATION_FIELDS),
+            "approach": [{"gap": gap, "error": error} for gap, error in pairs],
+            "paths": [capture_fields(path, (*PATH_TEXTS, "sampled")) for path in paths],
+        }
     return {
         "format": MODEL_FILE.format,
         "format_version": FORMAT_VERSION,
@@ -153,17 +150,7 @@ def _capture_header(fit: Fit, modes: list[Tree], steps: list[str]) -> Tree:
         "n_solutions": int(fit.n_solutions),
         "value": fit.labels.value,
         "modes": modes,
-        "validation": _capture_validation(fit.validation),
-    }
-
-
-def _capture_validation(validation: Validation | None) -> Tree | None:
-    if validation is None:
-        return None
-    return {
-        **capture_fields(validation, VALIDATION_FIELDS),
-        "approach": [{"gap": gap, "error": error} for gap, error in validation.approach],
-        "paths": [capture_fields(path, (*PATH_TEXTS, "sampled")) for path in validation.paths],
+        "validation": validation,
     }
 
 
@@ -205,16 +192,10 @@ def _restore_fit(header: TreeReader, arrays: TreeReader) -> Fit:
     if version == 1:  # which had no remainder
         header.tree["remainder"] = "none"
     shape = check_shape(header.elements("shape"))
-    model = _restore_model(_join(header.tree, arrays, ""), shape)
+    predictor = _restore_predictor(header, arrays, shape)
     return Fit(
-        predictor=Predictor(
-            model=model,
-            counts=_restore_counts(arrays, shape),
-            transform=TRANSFORMS[header.text("transform", TRANSFORMS)],
-            baseline=_restore_baseline(header, arrays, shape),
-            remainder=_restore_remainder(header, arrays, shape),
-        ),
-        result=_restore_result(header, arrays, model),
+        predictor=predictor,
+        result=_restore_result(header, arrays, predictor.model),
         labels=restore_labels(header, arrays, shape),
         n=header.count("n", least=1),
         n_solutions=header.count("n_solutions", least=1),
@@ -235,28 +216,25 @@ def _restore_model(saved: TreeReader, shape: Shape) -> Model:
     return model
 
 
-def _restore_counts(arrays: TreeReader, shape: Shape) -> FloatArray:
+def _restore_predictor(header: TreeReader, arrays: TreeReader, shape: Shape) -> Predictor:
+    model = _restore_model(_join(header.tree, arrays, ""), shape)
     counts: FloatArray = arrays.finite_array("counts", (sum(shape),), largest=MAX_MAGNITUDE)
     if (counts < 0.0).any():
         raise arrays.damaged("counts are out of range: some are below 0")
     totals = [float(counts[part].sum()) for part in mode_slices(shape)]
     if min(totals) <= 0.0 or max(totals) > (1.0 + 1e-9) * min(totals):
         raise arrays.damaged("counts do not add up to the same in every mode")
-    return counts
-
-
-def _restore_baseline(header: TreeReader, arrays: TreeReader, shape: Shape) -> Baseline | None:
-    if header.text("baseline", ("none", "additive")) == "none":
-        return None
-    effects = arrays.finite_array("effects", (sum(shape),), largest=MAX_MAGNITUDE)
-    mean = header.finite("baseline_mean", largest=MAX_MAGNITUDE)
-    return Baseline(shape=shape, mean=mean, effects=effects)
-
-
-def _restore_remainder(header: TreeReader, arrays: TreeReader, shape: Shape) -> Remainder | None:
-    if header.text("remainder", ("none", "kriging")) == "none":
-        return None
-    return Remainder(field=arrays.finite_array("remainder", shape, largest=MAX_MAGNITUDE))
+    transform = TRANSFORMS[header.text("transform", TRANSFORMS)]
+    baseline = remainder = None
+    if header.text("baseline", ("none", "additive")) == "additive":
+        effects = arrays.finite_array("effects", counts.shape, largest=MAX_MAGNITUDE)
+        mean = header.finite("baseline_mean", largest=MAX_MAGNITUDE)
+        baseline = Baseline(shape=shape, mean=mean, effects=effects)
+    if header.text("remainder", ("none", "kriging")) == "kriging":
+        remainder = Remainder(field=arrays.finite_array("remainder", shape, largest=MAX_MAGNITUDE))
+    return Predictor(
+        model=model, counts=counts, transform=transform, baseline=baseline, remainder=remainder
+    )
 
 
 def _restore_result(header: TreeReader, arrays: TreeReader, model: Model) -> Result:

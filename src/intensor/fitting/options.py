@@ -54,77 +54,43 @@ class RemainderMethod(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """Sizes and thresholds that trade the time of a fit for the quality of its choices.
+    """Sizes and thresholds that trade the time of a fit for the quality of its choices."""
 
-    Attributes
-    ----------
-    scouting_rows
-        Number of training observations that is enough to compare scales. Where there are more,
-        scales are compared on a sample of this size, and the radius is then chosen on all of them.
-    max_runner_up_ratio
-        A runner-up among the scales is walked too when its error is at most this many times the
-        least error.
-    max_boxed_rows
-        Most observations that boxes are fitted to while the remainder is kriged; kriging itself
-        sees all of them.
-    training_gap
-        The walk leaves a radius when the best new vertex is estimated to gain less than this
-        share of the training error. That is enough to compare radii by their predictions.
-    held_out_gap
-        The walk also leaves a radius when the gain is below this share of the held-out error:
-        once noise is fitted, the training error alone would ask for more and more.
-    kriging_gap_ratio
-        Factor on ``held_out_gap`` when the remainder is kriged: boxes then only have to tell
-        which indices are alike.
-    min_distributed_cells
-        Fewest cells that the workers of a cluster sum over together; for fewer, a round of
-        messages takes as long as the sums.
-    """
-
+    # Scales are compared on a sample of this many training observations, if there are more; the
+    # radius is then chosen on all of them.
     scouting_rows: int = 1 << 14
+    # A runner-up among the scales is walked too if its error is at most this multiple of the least.
     max_runner_up_ratio: float = 1.1
+    # Most observations that boxes are fitted to while the remainder is kriged on all of them.
     max_boxed_rows: int = 1 << 16
+    # The walk leaves a radius when the best new vertex is estimated to gain less than this share of
+    # the training error, or less than this share of the held-out error: once noise is fitted, the
+    # training error alone would ask for more and more.
     training_gap: float = 0.5
     held_out_gap: float = 0.25
+    # Factor on ``held_out_gap`` with kriging: boxes then only have to tell which indices are alike.
     kriging_gap_ratio: float = 4.0
+    # Fewest cells that workers sum over together; for fewer, messages take as long as the sums.
     min_distributed_cells: int = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Options:
-    """How to fit: the options of ``FIT_OPTIONS``, as objects.
+    """How to fit: the options of ``FIT_OPTIONS``, as objects."""
 
-    Attributes
-    ----------
-    radius
-        Radius in the fitted scale; None to choose it by validation.
-    scales
-        Scales that validation chooses from; there may be a single one.
-    folds, share
-        Number of folds and share of the cells in each (see ``HeldOut``).
-    adaptive
-        Whether the tolerance follows the error on held-out cells, if that is known.
-    solver
-        Settings of every solve; its radius is replaced.
-    memory_limit
-        Bytes that the fit may use; None for all that are available.
-    effort
-        How much work the choices are worth.
-    """
-
-    radius: float | None
-    scales: tuple[Scale, ...]
+    radius: float | None  # in the fitted scale; None to choose it by validation
+    scales: tuple[Scale, ...]  # from which validation chooses, if there are several
     remainder: RemainderMethod
     n_solutions: int
-    folds: int | None
+    folds: int | None  # see ``HeldOut``
     share: float
     scoring: Scoring
     n_radii: int
     version: Version
     exact: ExactChoice
-    adaptive: bool
-    solver: Settings
-    memory_limit: int | None = None
+    adaptive: bool  # whether the tolerance follows the error on held-out cells
+    solver: Settings  # of every solve; the radius in it is replaced
+    memory_limit: int | None = None  # in bytes; None for all that are available
     checkpoint: CheckpointTarget | None = None
     effort: Effort = field(default_factory=Effort)
 

@@ -112,22 +112,15 @@ class RadiusPath:
 class Walk(NamedTuple):
     """A walk along the radii of one scale.
 
-    Attributes
-    ----------
-    models
-        One model per fold, at a radius that is nearly the best.
-    cut
-        Whether a limit ended the fit at the first radius. The errors are then those of an
-        unfinished model, and say nothing about noise.
-    kriging_seconds
-        Most seconds that kriging took; infinite when there was no time for it.
+    It is cut when a limit ended the fit at the first radius. The errors are then those of an
+    unfinished model, and say nothing about noise.
     """
 
     scale: Scale
     path: RadiusPath
-    models: tuple[Model, ...]
+    models: tuple[Model, ...]  # one per fold, at a radius that is nearly the best
     cut: bool = False
-    kriging_seconds: float = 0.0
+    kriging_seconds: float = 0.0  # the most at any radius; infinite when there was no time for it
 
     @property
     def remainder(self) -> RemainderMethod:

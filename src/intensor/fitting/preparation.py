@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from intensor.fitting.options import Scale
 from intensor.fitting.samples import Samples
 from intensor.model.baseline import Baseline, fit_baseline
 from intensor.model.model import Model
-from intensor.model.predictor import Predictor, index_counts
-from intensor.model.remainder import Remainder
+from intensor.model.predictor import Predictor, Remainder, index_counts
 from intensor.model.transform import Transform
 from intensor.runtime.threads import Workers
 
@@ -25,25 +24,13 @@ MIN_FIRST_RADIUS = 1e-60
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Prepared:
-    """Observations in the fitted scale, with the way back.
-
-    Attributes
-    ----------
-    observations
-        Cells and values that the boxes are fitted to.
-    transform, baseline
-        Transform of the values, and main effects that were taken out of them, if any.
-    counts
-        (sum(shape),) total weight of the observations of each index.
-    largest_value
-        Largest size of a value in the fitted scale.
-    """
+    """Observations in the fitted scale, with the way back."""
 
     observations: Observations
     transform: Transform
-    baseline: Baseline | None
-    counts: FloatArray
-    largest_value: float
+    baseline: Baseline | None  # main effects that were taken out of the values
+    counts: FloatArray  # (sum(shape),) total weight of the observations of each index
+    largest_value: float  # in size, in the fitted scale
 
     @property
     def signed(self) -> bool:
@@ -61,6 +48,7 @@ class Prepared:
         )
 
 
+@dataclass(slots=True, eq=False)
 class Split:
     """Observations to train on and observations held out.
 
@@ -68,12 +56,9 @@ class Split:
     tolerance and the averages all use it. It is not pickled.
     """
 
-    __slots__ = ("_last", "held", "training")
-
-    def __init__(self, training: Samples, held: Samples) -> None:
-        self.training = training
-        self.held = held
-        self._last: tuple[Scale, Prepared] | None = None
+    training: Samples
+    held: Samples
+    _last: tuple[Scale, Prepared] | None = field(default=None, init=False)
 
     def prepared(self, scale: Scale) -> Prepared:
         """Return the training part in a scale."""
@@ -88,7 +73,17 @@ class Split:
 
 def prepare(samples: Samples, scale: Scale) -> Prepared:
     """Transform checked observations of positive weight, and take main effects out if asked to."""
-    fitted, weights = _transform(samples, scale), samples.weights
+    transform, weights = scale.transform, samples.weights
+    fitted = transform.apply(samples.values)
+    if fitted.min() < 0.0 and not scale.additive:
+        row = int(np.argmin(fitted))
+        raise NegativeValueError(
+            f"the {transform.name} transform of the value {samples.values[row]} is {fitted[row]}; "
+            "expected numbers >= 0, since the model is nonnegative in the fitted scale (use "
+            'another transform, or baseline="additive", which allows any)'
+        )
+    if fitted is not samples.values:
+        fitted = check_values(fitted, fitted.size, allow_negative=True)
     if weights is not None:  # those of a part may all be the same: they are scaled again
         weights = check_weights(weights, len(samples))
     observations = observe_groups(
@@ -98,32 +93,15 @@ def prepare(samples: Samples, scale: Scale) -> Prepared:
     largest = float(fitted.max())
     if scale.additive:
         baseline = fit_baseline(observations)
-        left = observations.means - baseline.evaluate(
-            tuple(column.astype(np.int64) for column in observations.coords)
-        )
+        cells = tuple(column.astype(np.int64) for column in observations.coords)
+        left = observations.means - baseline.evaluate(cells)
         mean_square = inner(observations.cell_shares() * left, left) + observations.within
         observations = replace(observations, means=left, mean_square=mean_square)
         largest = float(np.abs(left).max())
     return Prepared(
         observations=observations,
-        transform=scale.transform,
+        transform=transform,
         baseline=baseline,
         counts=index_counts(tuple(samples.coords.T), samples.shape, samples.weights),
         largest_value=max(largest, MIN_FIRST_RADIUS),
     )
-
-
-def _transform(samples: Samples, scale: Scale) -> FloatArray:
-    """Return the values in the fitted scale, which must suit a nonnegative model."""
-    transform = scale.transform
-    fitted = transform.apply(samples.values)
-    if fitted.min() < 0.0 and not scale.additive:
-        row = int(np.argmin(fitted))
-        raise NegativeValueError(
-            f"the {transform.name} transform of the value {samples.values[row]} is {fitted[row]}; "
-            "expected numbers >= 0, since the model is nonnegative in the fitted scale (use "
-            'another transform, or baseline="additive", which allows any)'
-        )
-    if fitted is samples.values:
-        return fitted
-    return check_values(fitted, fitted.size, allow_negative=True)

@@ -3,6 +3,10 @@
 Each step is a task that gets the state of its fold and returns it, so that any worker can take the
 next step, also when the worker of the last one was lost. With more threads than folds, several
 radii are tried at a time, each on its own *track*.
+
+Tasks are submitted to the client itself rather than by joblib's Dask backend. There, Ctrl-C loses
+the results of running tasks, which go on nevertheless, and a client that is closed is waited for
+without end.
 """
 
 from __future__ import annotations
@@ -18,14 +22,7 @@ from typing import Any, NamedTuple
 
 from distributed import Client, wait
 
-from intensor.backends.sharded.cluster import (
-    LOST_WORKER_ERRORS,
-    MAX_ATTEMPTS,
-    WORKER_WAIT_SECONDS,
-    check_workers,
-    cluster_errors,
-)
-from intensor.errors import WorkerLostError
+from intensor.backends.sharded.cluster import check_workers, run_until_done
 from intensor.fitting.fold import Fold, FoldSpec, Request, Step
 from intensor.fitting.folds import Folds, Job, with_stage
 from intensor.fitting.journal import NO_JOURNAL, Journal
@@ -66,7 +63,7 @@ class RemoteFolds(Folds):
         find = operator.attrgetter("largest_value")
         self.largest_value = max(
             self._run_tasks(
-                lambda: [client.submit(find, spec, pure=False) for spec in self._sent], Budget()
+                lambda sent: [client.submit(find, spec, pure=False) for spec in sent], Budget()
             )
         )
 
@@ -84,11 +81,11 @@ class RemoteFolds(Folds):
         seconds = budget.remaining
         start = time.perf_counter()
 
-        def submit() -> list[Any]:
+        def submit(sent: list[Any]) -> list[Any]:
             return [
                 self._client.submit(
                     _take_step,
-                    self._sent[job.fold],
+                    sent[job.fold],
                     job.request,
                     state=self._states.get((job.track, job.fold)),
                     seconds=seconds,
@@ -106,22 +103,20 @@ class RemoteFolds(Folds):
                 with_stage(callback, job.request.stage)(answer.step.progress)
         return [replace(answer.step, seconds=budget.elapsed) for answer in answers]
 
-    def _run_tasks(self, submit: Callable[[], list[Any]], budget: Budget) -> list[Any]:
-        """Return the results of tasks, which are submitted again when workers are lost."""
-        problem: BaseException | None = None
-        for _ in range(MAX_ATTEMPTS):
-            check_workers(self._client, wait_seconds=WORKER_WAIT_SECONDS)
-            try:
-                with cluster_errors(self._client):
-                    if problem is not None or not self._sent:
-                        self._sent = self._client.scatter(self._specs, hash=False)
-                    return self._wait(submit(), budget)
-            except LOST_WORKER_ERRORS as lost:
-                problem = lost
-        raise WorkerLostError(
-            f"workers were lost in each of {MAX_ATTEMPTS} attempts at a step of the validation; "
-            f"the last one said: {problem!r}"
-        ) from problem
+    def _run_tasks(self, submit: Callable[[list[Any]], list[Any]], budget: Budget) -> list[Any]:
+        """Return the results of tasks that ``submit`` makes of the specs on the workers.
+
+        When workers are lost, specs are sent and tasks are submitted again.
+        """
+
+        def attempt() -> list[Any]:
+            sent = self._sent or self._client.scatter(self._specs, hash=False)
+            self._sent = []  # they may be lost if this attempt fails
+            answers = self._wait(submit(sent), budget)
+            self._sent = sent
+            return answers
+
+        return run_until_done(self._client, attempt, task="a step of the validation")
 
     def _wait(self, futures: list[Any], budget: Budget) -> list[Any]:
         """Return the results of tasks; on Ctrl-C, they end early with what they have."""

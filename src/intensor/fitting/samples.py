@@ -26,26 +26,14 @@ MAX_AUTO_FOLDS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Samples:
-    """Observations in the units of the data, checked.
+    """Observations in the units of the data, checked."""
 
-    Attributes
-    ----------
-    coords, values
-        (n, p) cells and (n,) values.
-    weights
-        (n,) weights, or None when all are equal.
-    full
-        The tensor before reindexing, if indices without observations were left out.
-    starts
-        (u,) first row of each distinct cell if rows are in standard order, otherwise None.
-    """
-
-    coords: IndexArray
+    coords: IndexArray  # (n, p)
     values: FloatArray
-    weights: FloatArray | None
+    weights: FloatArray | None  # None when all are equal
     shape: Shape
-    full: FullTensor | None = None
-    starts: IndexArray | None = None
+    full: FullTensor | None = None  # before indices without observations were left out, if any were
+    starts: IndexArray | None = None  # first row of each distinct cell if rows are in order
 
     def __len__(self) -> int:
         return int(self.values.size)
@@ -138,13 +126,9 @@ def splits(
     Where cells are missing fibre by fibre, entire fibres are held out: only cells that are missing
     in the same way can tell how well the missing cells are predicted.
 
-    Parameters
-    ----------
-    folds
-        Number of pairs. With one, ``share`` of the cells are held out; with more, the cells are
-        cut into this many parts and each is held out once. With None, ``share`` of the cells are
-        held out at a time, each at most once, until there are ``enough_held_out`` observations or
-        ``MAX_AUTO_FOLDS`` pairs.
+    With one fold, ``share`` of the cells are held out; with more, the cells are cut into this many
+    parts and each is held out once. With None, ``share`` of the cells are held out at a time, each
+    at most once, until there are ``enough_held_out`` observations or ``MAX_AUTO_FOLDS`` pairs.
     """
     mode = find_missing_fibre_mode(samples)
     numbers = samples.cell_numbers()

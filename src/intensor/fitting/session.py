@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import Any
 
 from intensor.fitting.journal import Journal
@@ -13,48 +14,26 @@ from intensor.solver.loop import Callback
 from intensor.solver.result import Progress
 
 
+@dataclass(slots=True, eq=False)
 class Session:
-    """One fit under way.
+    """One fit under way."""
 
-    Attributes
-    ----------
-    samples
-        Checked observations, in standard order.
-    options, budget
-        How to fit, and the time for it.
-    journal
-        Finished parts, for a fit that is continued after it was killed.
-    client
-        Client of a Dask cluster that does the work; None for this process.
-    choosing
-        The part of the budget that choices are made in; it ends when the callback says so.
-    stopped
-        Whether the callback has returned False.
-    """
+    samples: Samples  # in standard order
+    options: Options
+    budget: Budget
+    journal: Journal
+    callback: Callback | None = None
+    client: Any = None  # of a Dask cluster that does the work; None for this process
+    choosing: Budget = field(init=False)  # for choices; it ends when the callback says so
+    stopped: bool = field(default=False, init=False)  # whether the callback has returned False
 
-    def __init__(
-        self,
-        samples: Samples,
-        options: Options,
-        *,
-        budget: Budget,
-        journal: Journal,
-        callback: Callback | None = None,
-        client: Any = None,
-    ) -> None:
-        self.samples = samples
-        self.options = options
-        self.budget = budget
-        self.journal = journal
-        self.client = client
-        self.choosing = Budget(within=budget)
-        self.stopped = False
-        self._callback = callback
-        journal.begin(samples, options, budget, self.choosing)
+    def __post_init__(self) -> None:
+        self.choosing = Budget(within=self.budget)
+        self.journal.begin(self.samples, self.options, self.budget, self.choosing)
 
     def report(self, progress: Progress) -> bool:
         """Pass the progress on and return whether to go on; False ends all choosing too."""
-        if self._callback is not None and self._callback(progress) is False:
+        if self.callback is not None and self.callback(progress) is False:
             self.stopped = self.choosing.interrupted = True
         return not self.stopped
 

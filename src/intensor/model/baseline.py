@@ -17,21 +17,11 @@ RIDGE = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Baseline:
-    """A mean plus one effect per index of every mode.
-
-    Attributes
-    ----------
-    shape
-        Lengths of the modes.
-    mean
-        The mean of the values.
-    effects
-        (sum(shape),) effects, the modes end to end; 0 for an index without observations.
-    """
+    """A mean plus one effect per index of every mode."""
 
     shape: Shape
     mean: float
-    effects: FloatArray
+    effects: FloatArray  # (sum(shape),), the modes end to end; 0 for an index without observations
 
     def evaluate(self, coords: Sequence[AnyArray]) -> FloatArray:
         """Return the baseline of cells given mode by mode; an index of -1 has no effect."""
@@ -54,15 +44,12 @@ def fit_baseline(observations: Observations, *, ridge: float = RIDGE) -> Baselin
     offsets = mode_offsets(observations.shape)
     weights = observations.cell_shares() * float(observations.n)
     mean = inner(weights, observations.means) / float(weights.sum())
-    rows = np.concatenate(
-        [
-            start + column.astype(np.int64)
-            for start, column in zip(offsets.tolist(), observations.coords, strict=False)
-        ]
+    indices = np.stack(observations.coords, dtype=np.int64) + offsets[:-1, np.newaxis]
+    cells = np.broadcast_to(np.arange(observations.n_cells), indices.shape)
+    design = sp.csr_array(
+        (np.ones(indices.size), (cells.ravel(), indices.ravel())),
+        shape=(observations.n_cells, int(offsets[-1])),
     )
-    n_cells = observations.n_cells
-    cells = np.tile(np.arange(n_cells), len(observations.shape))
-    design = sp.csr_array((np.ones(rows.size), (cells, rows)), shape=(n_cells, int(offsets[-1])))
     normal = (design.T * weights) @ design
     normal = (normal + ridge * sp.eye_array(normal.shape[0])).tocsr()
     right = design.T @ (weights * (observations.means - mean))

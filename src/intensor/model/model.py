@@ -145,12 +145,7 @@ def build_model(
 ) -> Model:
     """Return a model with equal vertices merged, no empty terms, and the largest weight first.
 
-    Parameters
-    ----------
-    flags
-        (k, sum(shape)) zeros and ones.
-    weights
-        (k,) in the units of the data.
+    ``flags`` are (k, sum(shape)) zeros and ones, and weights are in the units of the data.
     """
     if flags.shape[1] != sum(shape):
         raise CoordinateError(
@@ -161,7 +156,8 @@ def build_model(
     total = np.zeros(len(flags))
     for row, weight in enumerate(weights.tolist()):
         total[merged.setdefault(packed[row].tobytes(), row)] += weight
-    empty = _covers_nothing(flags, shape)
+    # A vertex that is off at all indices of some mode covers no cell.
+    empty = (np.maximum.reduceat(flags, mode_offsets(shape)[:-1], axis=1) == 0).any(axis=1)
     keep = [row for row in merged.values() if total[row] != 0.0 and not empty[row]]
     keep.sort(key=lambda row: -abs(total[row]))
     return Model(
@@ -216,10 +212,3 @@ def nmse(model: Model, truth: Model) -> float:
 
 def _square(model: Model) -> float:
     return float(model.weights @ model.vertices.overlaps(model.vertices) @ model.weights)
-
-
-def _covers_nothing(flags: FlagArray, shape: Shape) -> AnyArray:
-    """Return which vertices cover no cell because they are off at all indices of some mode."""
-    starts = np.concatenate(([0], np.cumsum(shape)[:-1]))
-    nothing: AnyArray = (np.maximum.reduceat(flags, starts, axis=1) == 0).any(axis=1)
-    return nothing

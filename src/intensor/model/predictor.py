@@ -1,9 +1,9 @@
-"""From boxes to predictions in the units of the data: baseline, clipping, inverse transform."""
+"""From boxes to predictions: baseline, remainder, inverse transform, and unseen indices."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,6 @@ from intensor.data.lookup import refuse_tables
 from intensor.errors import UnseenIndexError, UnseenIndexWarning
 from intensor.model.baseline import Baseline
 from intensor.model.model import Model
-from intensor.model.remainder import Remainder
 from intensor.model.transform import TRANSFORMS, Transform
 from intensor.options.unseen import Unseen, as_unseen
 from intensor.problem.vertex import mode_offsets, mode_slices
@@ -35,13 +34,7 @@ class UnseenCells:
         self._first: tuple[int, int] | None = None
 
     def add(self, cells: IndexArray) -> AnyArray:
-        """Count more cells, and return which of them have an index without observations.
-
-        Parameters
-        ----------
-        cells
-            (n, p) indices from ``known_cells``: -1 stands for an index without observations.
-        """
+        """Count (n, p) cells from ``known_cells``; return which have an index of -1."""
         unseen: AnyArray = np.any(cells < 0, axis=1)
         if self._first is None and unseen.any():
             row = int(np.argmax(unseen))
@@ -55,10 +48,7 @@ class UnseenCells:
     ) -> None:
         """Raise or warn if there are such cells, as the option says.
 
-        Parameters
-        ----------
-        describe
-            Function of the position of a cell and a mode that returns a clause about its index.
+        ``describe`` returns a clause about the index of a cell, given its position and the mode.
         """
         if self._first is None or unseen is Unseen.MEAN:
             return
@@ -81,10 +71,7 @@ class UnseenCells:
 def known_cells(cells: IndexArray, counts: FloatArray, shape: Shape) -> IndexArray:
     """Return (n, p) cells with -1 for every index that was not observed.
 
-    Parameters
-    ----------
-    counts
-        (sum(shape),) observations of each index, the modes end to end.
+    ``counts`` are the observations of each index, the modes end to end.
     """
     inside = (cells >= 0) & (cells < np.array(shape))
     positions = np.where(inside, cells, 0) + mode_offsets(shape)[:-1]
@@ -92,25 +79,43 @@ def known_cells(cells: IndexArray, counts: FloatArray, shape: Shape) -> IndexArr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Remainder:
+    """The value that kriging adds to baseline and boxes in every cell, in the fitted scale."""
+
+    field: AnyArray  # one value per cell; only small tensors have a remainder
+
+    @property
+    def shape(self) -> Shape:
+        """Lengths of the modes."""
+        return self.field.shape
+
+    def evaluate(self, coords: Sequence[AnyArray]) -> FloatArray:
+        """Return the values of cells given mode by mode, of indices that were observed."""
+        return self.field[tuple(coords)].astype(np.float64)
+
+    def average(self, cells: IndexArray, counts: FloatArray) -> FloatArray:
+        """Return the values of (n, p) cells, averaged over every mode whose index is -1.
+
+        An index counts as often in an average over its mode as it was observed.
+        """
+        values = np.zeros(len(cells))
+        known = cells >= 0
+        for pattern in np.unique(known, axis=0):
+            rows = (known == pattern).all(axis=1)
+            field = self.field.astype(np.float64)
+            for mode in reversed(np.flatnonzero(~pattern).tolist()):
+                weights = counts[mode_slices(self.shape)[mode]]
+                field = np.tensordot(field, weights / weights.sum(), axes=(mode, 0))
+            values[rows] = field[tuple(cells[rows][:, pattern].T)]
+        return values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Predictor:
-    """A model with the steps that turn it into predictions.
+    """A model with the steps that turn it into predictions."""
 
-    Attributes
-    ----------
-    model
-        The boxes, in the fitted scale, of what the baseline leaves.
-    counts
-        (sum(shape),) observations of each index, by their weight, the modes end to end.
-    transform
-        From the units of the data to the fitted scale and back.
-    baseline
-        Main effects in the fitted scale, or None.
-    remainder
-        Field that is added to baseline and boxes, in the fitted scale, or None.
-    """
-
-    model: Model
-    counts: FloatArray
+    model: Model  # boxes of what the baseline leaves; all parts are in the fitted scale
+    counts: FloatArray  # (sum(shape),) total weight of each index, the modes end to end
     transform: Transform = TRANSFORMS["none"]
     baseline: Baseline | None = None
     remainder: Remainder | None = None
@@ -133,8 +138,6 @@ class Predictor:
             What to do about an index that no observation has. "warn" and "mean" predict the
             average of the fitted tensor over the observed indices of that mode, each counted as
             often as it was observed; "warn" warns of it. "error" raises.
-        stacklevel
-            Frames between this function and the line that a warning names.
         """
         return self.transform.undo(self.fitted(coords, unseen=unseen, stacklevel=stacklevel + 1))
 
@@ -181,10 +184,10 @@ class Predictor:
     def _evaluate(self, cells: IndexArray) -> FloatArray:
         """Evaluate (n, p) cells of indices that were observed."""
         columns = tuple(cells.T)
-        values = self.model.evaluate(columns) if len(cells) else np.empty(0)
-        if self.baseline is not None and len(cells):
+        values = self.model.evaluate(columns)
+        if self.baseline is not None:
             values += self.baseline.evaluate(columns)
-        if self.remainder is not None and len(cells):
+        if self.remainder is not None:
             values += self.remainder.evaluate(columns)
         return values
 

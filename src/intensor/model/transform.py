@@ -16,22 +16,12 @@ Function = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Transform:
-    """A monotone function of the values and its inverse.
-
-    Attributes
-    ----------
-    name
-        "none", "sqrt", "log1p" or "custom".
-    forward, inverse
-        Functions of arrays; the inverse undoes the forward one on values >= 0.
-    largest
-        The largest fitted value whose inverse is finite; values above it are lowered to it.
-    """
+    """A monotone function of arrays, and the inverse that undoes it on values >= 0."""
 
     name: str
     forward: Function
     inverse: Function
-    largest: float = math.inf
+    largest: float = math.inf  # fitted values above this have no finite inverse; they are lowered
 
     def apply(self, values: FloatArray) -> FloatArray:
         """Return values in the fitted scale; raise if one of them has no finite value there."""
