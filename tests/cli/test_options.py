@@ -9,11 +9,9 @@ import typer
 
 from intensor.cli.options import Columns, Common, FitOptions, as_command
 from intensor.options import declared
-from intensor.options.option import CommandLine, Option
+from intensor.options.option import Option
 
-COLOUR = Option(
-    name="colour", default="red", choices=("red", "blue"), summary="Colour.", command=CommandLine()
-)
+COLOUR = Option(name="colour", default="red", choices=("red", "blue"), summary="Colour.")
 
 
 @pytest.fixture
@@ -50,9 +48,7 @@ def test_defaults_are_the_declared_ones(run):
     assert type(given["colour"]) is str
     assert given["columns"] == Columns()
     assert given["common"] == Common()
-    assert given["options"] == {
-        option.name: option.default for option in declared.FIT_OPTIONS if option.command
-    }
+    assert given["options"] == {option.name: option.default for option in declared.FIT_OPTIONS}
 
 
 def test_options_are_read_by_their_declared_types(run):

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from intensor.cli.console import INTERRUPTED, OK, say, write, write_json
-from intensor.cli.fit import read_data, sigterm_as_ctrl_c, warn_if_empty, was_interrupted
+from intensor.cli.fit import exit_code, read_data, sigterm_as_ctrl_c, warn_if_empty, was_interrupted
 from intensor.cli.info import describe
 from intensor.cli.io import (
     STDOUT,
@@ -23,7 +22,7 @@ from intensor.cli.options import Columns, Common, FitOptions
 from intensor.cli.progress import shown_progress
 from intensor.errors import FileFormatError, SettingError
 from intensor.options import declared
-from intensor.options.option import CommandLine, Option
+from intensor.options.option import Option
 
 if TYPE_CHECKING:
     from intensor.data.table import Table
@@ -37,7 +36,6 @@ CELLS = Option(
     choices=("auto", *declared.CELLS.choices),
     summary="missing: the rows of DATA, empty values filled; all: every combination of labels; "
     "auto: missing if there are such rows, else all.",
-    command=CommandLine(),
 )
 
 
@@ -89,10 +87,7 @@ def complete(
     warn_if_empty(fitted)
     _write(output, filled, mark=mark)
     _show(fitted, table, filled, output=output, common=common, start=start)
-    if was_interrupted(fitted):
-        say("warning", "interrupted; what was missing was filled by the best model so far")
-        return INTERRUPTED
-    return OK
+    return exit_code(fitted, "what was missing was filled by the best model so far")
 
 
 def _write(output: Path, filled: Table, *, mark: bool) -> None:
@@ -117,22 +112,20 @@ def _show(
     errors = errors_of(fitted, *table.observed())
     n_predicted = 0 if filled.predicted is None else int(filled.predicted.sum())
     seconds = time.perf_counter() - start
-    if common.json:
-        write_json(
-            {
-                "command": "complete",
-                **summarise(fitted).as_dict(),
-                **errors,
-                "seconds": {"total": seconds},
-                "interrupted": was_interrupted(fitted),
-                "rows": len(filled),
-                "predicted": n_predicted,
-                "output": str(output),
-            }
-        )
-        return
-    write(describe(fitted, errors))
-    write(f"\n{n_predicted} of {len(filled)} values predicted; {output} written, {seconds:.1f} s\n")
+    common.show(
+        "complete",
+        {
+            **summarise(fitted),
+            **errors,
+            "seconds": {"total": seconds},
+            "interrupted": was_interrupted(fitted),
+            "rows": len(filled),
+            "predicted": n_predicted,
+            "output": str(output),
+        },
+        f"{describe(fitted, errors)}\n{n_predicted} of {len(filled)} values predicted; {output} "
+        f"written, {seconds:.1f} s\n",
+    )
 
 
 def _choose_cells(table: Table, cells: str, path: Path) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from intensor.cli.console import INTERRUPTED, OK, say, write, write_json
+from intensor.cli.console import INTERRUPTED, OK, say
 from intensor.cli.info import describe
 from intensor.cli.io import check_checkpoint, check_output
 from intensor.cli.options import Columns, Common, FitOptions
@@ -56,27 +56,20 @@ def fit(
     fitted = fit_table(table, checked, quiet=common.quiet)
     done = time.perf_counter()
     save(fitted, output)
-    interrupted = was_interrupted(fitted)
     errors = errors_of(fitted, *table.observed())
     seconds = {"read": read - start, "fit": done - read, "total": time.perf_counter() - start}
-    if common.json:
-        write_json(
-            {
-                "command": "fit",
-                **summarise(fitted).as_dict(),
-                **errors,
-                "seconds": seconds,
-                "interrupted": interrupted,
-                "output": str(output),
-            }
-        )
-    elif not common.quiet:
-        write(describe(fitted, errors))
-        write(f"\n{output} written, {seconds['total']:.1f} s\n")
-    if interrupted:
-        say("warning", f"interrupted; the best model so far was saved to {output}")
-        return INTERRUPTED
-    return OK
+    common.show(
+        "fit",
+        {
+            **summarise(fitted),
+            **errors,
+            "seconds": seconds,
+            "interrupted": was_interrupted(fitted),
+            "output": str(output),
+        },
+        f"{describe(fitted, errors)}\n{output} written, {seconds['total']:.1f} s\n",
+    )
+    return exit_code(fitted, f"the best model so far was saved to {output}")
 
 
 def read_data(path: Path, columns: Columns, modes: list[str] | None) -> Table:
@@ -143,6 +136,14 @@ def was_interrupted(fit: Fit) -> bool:
     from intensor.solver.result import Status  # noqa: PLC0415
 
     return fit.status is Status.INTERRUPTED
+
+
+def exit_code(fit: Fit, outcome: str) -> int:
+    """Return the exit code of a command that fits; after an interrupt, say what came of it."""
+    if not was_interrupted(fit):
+        return OK
+    say("warning", f"interrupted; {outcome}")
+    return INTERRUPTED
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from intensor.cli.console import OK, write, write_json
+from intensor.cli.console import OK
 from intensor.cli.io import (
     STDOUT,
     check_can_hold,
@@ -55,19 +55,19 @@ def predict(
     table = read_model_cells(fit, cells, kind=format, one_based=one_based)
     predicted = fit.predict(table, unseen=unseen)
     n_unseen = _write(output, fit, table, predicted)
-    if common.json:
-        write_json(
-            {
-                "command": "predict",
-                "n": len(predicted),
-                "unseen": n_unseen,
-                "seconds": {"total": time.perf_counter() - start},
-                "output": str(output),
-            }
-        )
-    elif output != STDOUT and not common.quiet:
-        unseen_part = f", {n_unseen} of them of labels without observations" if n_unseen else ""
-        write(f"{len(predicted)} cells predicted{unseen_part}; {output} written\n")
+    if output == STDOUT:
+        return OK
+    unseen_part = f", {n_unseen} of them of labels without observations" if n_unseen else ""
+    common.show(
+        "predict",
+        {
+            "n": len(predicted),
+            "unseen": n_unseen,
+            "seconds": {"total": time.perf_counter() - start},
+            "output": str(output),
+        },
+        f"{len(predicted)} cells predicted{unseen_part}; {output} written\n",
+    )
     return OK
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from intensor.cli.console import OK, write, write_json
+from intensor.cli.console import OK
 from intensor.cli.io import PAGE_SUFFIXES, check_output, read_observed, write_page
 from intensor.cli.options import Columns, Common
 
@@ -36,9 +36,10 @@ def report(
     found = fit.verify(table)
     page = render(fit, table, verification=found, title=title)
     write_page(output, page)
-    if common.json:
-        write_json({"command": "report", "ok": found.ok, "bytes": len(page), "output": str(output)})
-    elif not common.quiet:
-        verdict = "nothing fails" if found.ok else "the certificate FAILS"
-        write(f"{output} written ({verdict} on this data)\n")
+    verdict = "nothing fails" if found.ok else "the certificate FAILS"
+    common.show(
+        "report",
+        {"ok": found.ok, "bytes": len(page), "output": str(output)},
+        f"{output} written ({verdict} on this data)\n",
+    )
     return OK

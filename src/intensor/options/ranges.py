@@ -22,18 +22,10 @@ FALLBACK_MEMORY_BYTES = 4 << 30
 
 
 class HeldOut(NamedTuple):
-    """How cells are held out for validation.
+    """How cells are held out for validation."""
 
-    Attributes
-    ----------
-    folds
-        Number of folds; 1 to hold a share out once, None to choose by the amount of data.
-    share
-        Share of the cells in each fold.
-    """
-
-    folds: int | None
-    share: float
+    folds: int | None  # 1 to hold a share out once, None to choose by the amount of data
+    share: float  # share of the cells in each fold
 
 
 def check_at_least(name: str, value: Any, low: float, *, integer: bool = False) -> Any:

@@ -36,25 +36,13 @@ MAX_CURVE_POINTS = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ConvergenceSeries:
-    """Objective and proven bound of a solve over time.
+    """Objective and proven bound of a solve over time, as (m,) arrays; NaN cannot be drawn."""
 
-    Attributes
-    ----------
-    times
-        (m,) seconds since the first iteration, or iteration numbers when the clock did not move.
-    unit
-        Name of what ``times`` holds.
-    objective, bound
-        (m,) values in the fitted scale; NaN where they cannot be drawn.
-    log
-        Whether they need a logarithmic axis.
-    """
-
-    times: FloatArray
-    unit: str
-    objective: FloatArray
+    times: FloatArray  # since the first iteration; iterations when the clock did not move
+    unit: str  # name of what ``times`` holds
+    objective: FloatArray  # in the fitted scale, like the bound
     bound: FloatArray
-    log: bool
+    log: bool  # whether they need a logarithmic axis
 
     def __len__(self) -> int:
         return int(self.times.size)
