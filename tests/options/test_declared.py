@@ -90,7 +90,7 @@ COMMAND_OPTIONS = {
     "verify": (declared.VALUE, declared.WEIGHT),
     "report": (declared.VALUE, declared.WEIGHT),
 }
-OWN = {"output", "cells", "mark", "format", "one_based", "quiet", "json", "debug"}
+OWN = {"output", "cells", "mark", "kind", "one_based", "quiet", "json", "debug"}
 OWN |= {"data", "model", "effort", "title"}
 """Parameters that only the commands have; their cells may also be chosen automatically."""
 

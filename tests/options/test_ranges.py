@@ -13,7 +13,6 @@ from intensor.options.ranges import (
     HeldOut,
     check_at_least,
     check_callable,
-    check_flag,
     check_memory,
     check_positive,
     check_radius,
@@ -190,8 +189,7 @@ def test_an_unknown_memory_limit_is_4_gib(monkeypatch):
     assert default_memory_limit() == 4 << 30
 
 
-def test_flags_and_functions_are_checked():
-    assert check_flag("x", 1) is True
+def test_functions_are_checked():
     assert check_callable("callback", print) is print
     with pytest.raises(errors.SettingError, match="callback is 3; expected a function of one Prog"):
         check_callable("callback", 3)

@@ -18,7 +18,7 @@ from intensor.cli.io import (
     is_tensor,
     write_cells,
 )
-from intensor.cli.options import Columns, Common, FitOptions
+from intensor.cli.options import Columns, Common, FitOptions, TableOutput
 from intensor.cli.progress import shown_progress
 from intensor.errors import FileFormatError, SettingError
 from intensor.options import declared
@@ -45,9 +45,7 @@ def complete(
         typer.Argument(metavar="DATA", help="Observations and cells without a value, as for fit."),
     ],
     *,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="File to write; - for CSV on stdout.")
-    ],
+    output: TableOutput,
     cells: Annotated[str, CELLS] = CELLS.default,
     mark: Annotated[
         bool, typer.Option("--mark", help="Add a column that says observed or predicted.")
@@ -74,7 +72,7 @@ def complete(
 
     table = read_data(data, columns, modes)
     check_can_hold(output, table.labels)
-    if mark and MARK in (*table.labels.modes, table.labels.value, columns.weight):
+    if mark and MARK in (*table.labels.modes, table.labels.value, columns["weight"]):
         raise SettingError(f"--mark adds a column {MARK!r}, but {data} has one already")
     with shown_progress(quiet=common.quiet) as callback, sigterm_as_ctrl_c():
         filled, fitted = complete_table(

@@ -15,7 +15,7 @@ from intensor.cli.console import CHECK_FAILED, OK, OutputError, ReaderGoneError,
 from intensor.cli.fit import exit_code, fit_table
 from intensor.cli.info import describe
 from intensor.cli.io import PAGE_SUFFIXES, check_output, write_page
-from intensor.cli.options import Common
+from intensor.cli.options import Common, PageOutput
 from intensor.errors import FileFormatError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ FIT_OPTIONS: dict[str, Any] = {"transform": "sqrt", "n_solutions": 5, "exact": "
 
 def demo(
     *,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Page to write (.html).")] = PAGE,
+    output: PageOutput = PAGE,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite a file that is not a report of intensor.")
     ] = False,

@@ -80,15 +80,8 @@ def read_data(path: Path, columns: Columns, modes: list[str] | None) -> Table:
     from intensor.data.readers import read_table  # noqa: PLC0415
     from intensor.data.readers.files import find_format  # noqa: PLC0415
 
-    table = read_table(
-        path,
-        value=columns.value,
-        modes=modes or None,
-        weight=columns.weight,
-        kind=columns.format,
-        one_based=columns.one_based,
-    )
-    if not modes and find_format(path, columns.format).has_columns:
+    table = read_table(path, modes=modes or None, **columns)
+    if not modes and find_format(path, columns["kind"]).has_columns:
         rows = ~np.isnan(table.values)
         observed = table.codes if rows.all() else [codes[rows] for codes in table.codes]
         warn_of_doubts(

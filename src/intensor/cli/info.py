@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from intensor.cli.console import MAX_NAME_LENGTH, OK, check_stdout, number, rows, shortened
-from intensor.cli.options import Common
+from intensor.cli.options import Common, ModelFile
 
 if TYPE_CHECKING:
     from intensor.fitting.record import Fit, Validation
@@ -21,7 +18,7 @@ MAX_BOXES = 3
 
 
 def info(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, as fit wrote it.")],
+    model: ModelFile,
     *,
     common: Common,
 ) -> int:

@@ -15,7 +15,7 @@ from intensor.storage.atomic import atomic_write, check_writable
 
 if TYPE_CHECKING:
     from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
-    from intensor.cli.options import Columns
+    from intensor.cli.options import CellColumns, Columns
     from intensor.data.labels import Labels
     from intensor.data.table import Table
     from intensor.fitting.record import Fit
@@ -83,13 +83,12 @@ def check_can_hold(path: Path, labels: Labels) -> None:
         )
 
 
-def read_model_cells(fit: Fit, path: Path, *, kind: str | None, one_based: bool | None) -> Table:
+def read_model_cells(fit: Fit, path: Path, columns: CellColumns) -> Table:
     """Read the cells in a file that a model is to predict."""
     from intensor.data.readers import read_cells  # noqa: PLC0415
 
-    _check_columns(fit, path, kind)
-    labels = fit.labels
-    return read_cells(path, modes=labels.modes, kind=kind, one_based=one_based, like=labels)
+    _check_columns(fit, path, columns["kind"])
+    return read_cells(path, modes=fit.labels.modes, like=fit.labels, **columns)
 
 
 def read_observed(fit: Fit, path: Path, columns: Columns) -> Table:
@@ -99,18 +98,9 @@ def read_observed(fit: Fit, path: Path, columns: Columns) -> Table:
     """
     from intensor.data.readers import read_table  # noqa: PLC0415
 
-    value = columns.value
-    if _check_columns(fit, path, columns.format) and value is None:
-        value = fit.labels.value
-    return read_table(
-        path,
-        value=value,
-        modes=fit.labels.modes,
-        weight=columns.weight,
-        kind=columns.format,
-        one_based=columns.one_based,
-        like=fit.labels,
-    )
+    if _check_columns(fit, path, columns["kind"]) and columns["value"] is None:
+        columns = {**columns, "value": fit.labels.value}
+    return read_table(path, modes=fit.labels.modes, like=fit.labels, **columns)
 
 
 def _check_columns(fit: Fit, path: Path, kind: str | None) -> bool:

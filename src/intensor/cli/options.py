@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, cast, get_type_hints
 
 import typer
@@ -21,7 +22,8 @@ from intensor.options import declared
 from intensor.options.option import NumberOrText, Option
 
 FORMAT = Option(
-    name="format",
+    name="kind",
+    spellings=("--format",),
     choices=("csv", "tsv", "parquet", "tns", "npz", "mat"),
     summary="Format of the data file, if its suffix does not say it.",
 )
@@ -42,8 +44,23 @@ JSON = Option(
     name="json", default=False, summary="Print one JSON object with all figures on stdout."
 )
 DEBUG = Option(name="debug", default=False, summary="Show tracebacks of errors.")
+
+# Parameters of several commands.
+
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, as fit wrote it.")]
+FittedData = Annotated[
+    Path, typer.Argument(metavar="DATA", help="The observations that it was fitted to.")
+]
+TableOutput = Annotated[
+    Path, typer.Option("--output", "-o", help="File to write; - for CSV on stdout.")
+]
+PageOutput = Annotated[Path, typer.Option("--output", "-o", help="Page to write (.html).")]
 FitOptions = Annotated[dict[str, Any], declared.FIT_OPTIONS]
 """How to fit: the options that ``check_options`` takes, by name."""
+CellColumns = Annotated[dict[str, Any], (FORMAT, ONE_BASED)]
+"""How to read a file of cells: keywords of ``read_cells``."""
+Columns = Annotated[dict[str, Any], (declared.VALUE, declared.WEIGHT, FORMAT, ONE_BASED)]
+"""How to read a file of observations: keywords of ``read_table``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,16 +77,6 @@ class Common:
             write_json({"command": command, **figures})
         elif not self.quiet:
             write(text)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
-    """How to read a file of observations."""
-
-    value: Annotated[str | None, declared.VALUE] = None
-    weight: Annotated[str | None, declared.WEIGHT] = None
-    format: Annotated[str | None, FORMAT] = None
-    one_based: Annotated[bool | None, ONE_BASED] = None
 
 
 class _Choice(StrEnum):

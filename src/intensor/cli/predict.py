@@ -16,7 +16,7 @@ from intensor.cli.io import (
     read_model_cells,
     write_cells,
 )
-from intensor.cli.options import FORMAT, ONE_BASED, Common
+from intensor.cli.options import CellColumns, Common, ModelFile, TableOutput
 from intensor.options import declared
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, as fit wrote it.")],
+    model: ModelFile,
     cells: Annotated[
         Path,
         typer.Argument(
@@ -34,12 +34,9 @@ def predict(
         ),
     ],
     *,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="File to write; - for CSV on stdout.")
-    ] = STDOUT,
+    output: TableOutput = STDOUT,
     unseen: Annotated[str, declared.UNSEEN] = declared.UNSEEN.default,
-    format: Annotated[str | None, FORMAT] = None,
-    one_based: Annotated[bool | None, ONE_BASED] = None,
+    columns: CellColumns,
     common: Common,
 ) -> int:
     """Predict cells with a model.
@@ -52,7 +49,7 @@ def predict(
 
     fit = load(model)
     check_can_hold(output, fit.labels)
-    table = read_model_cells(fit, cells, kind=format, one_based=one_based)
+    table = read_model_cells(fit, cells, columns)
     predicted = fit.predict(table, unseen=unseen)
     n_unseen = _write(output, fit, table, predicted)
     if output == STDOUT:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from intensor.cli.console import CHECK_FAILED, OK, number
 from intensor.cli.io import read_observed
-from intensor.cli.options import Columns, Common
+from intensor.cli.options import Columns, Common, FittedData, ModelFile
 
 
 def verify(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, as fit wrote it.")],
-    data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="The observations that it was fitted to.")
-    ],
+    model: ModelFile,
+    data: FittedData,
     *,
     effort: Annotated[
         float, typer.Option(help="Additions that the check of the bound may take.")

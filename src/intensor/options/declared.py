@@ -124,14 +124,12 @@ ALLOW_NEGATIVE = Option(
     name="allow_negative",
     default=False,
     summary="Whether to fit negative values too (the model stays nonnegative).",
-    rule=ranges.check_flag,
 )
 SIGNED = Option(
     name="signed",
     default=False,
     summary='Whether boxes may have negative weights; only for the version "fast".',
     details="The radius then bounds the sum of the weights' sizes, and values may be negative.",
-    rule=ranges.check_flag,
 )
 CALLBACK = Option(
     name="callback",
@@ -161,7 +159,6 @@ RESUME = Option(
     summary="Whether to resume from the checkpoint, if the file exists.",
     details="Data and options must be the same as before, except limits, threads, device, client "
     "and callback. The time spent before counts.",
-    rule=ranges.check_flag,
 )
 
 # How to fit.

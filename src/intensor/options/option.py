@@ -47,6 +47,8 @@ class Option:
             return None
         if self.rule is not None:
             return self.rule(self.name, value)
+        if isinstance(self.default, bool):
+            return bool(value)
         if self.choices and not self.extensible:
             if not isinstance(value, str) or value not in self.choices:
                 *others, last = map(repr, self.choices)

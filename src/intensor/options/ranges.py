@@ -49,11 +49,6 @@ def check_positive(name: str, value: Any) -> float:
     return _as_float(value)
 
 
-def check_flag(name: str, value: Any) -> bool:
-    """Return the truth of a value, by Python's rules."""
-    return bool(value)
-
-
 def check_callable(name: str, value: Any) -> Any:
     """Return a function that is called with the progress of a run."""
     if not callable(value):

@@ -10,9 +10,9 @@ from typing import Any
 from intensor._verify import Verification
 from intensor.fitting.record import Fit
 from intensor.plots.text import count, number, percent, seconds
+from intensor.report.boxes import boxes_table, effects_table
 from intensor.report.markup import TIMES, cards, escape, label_html
 from intensor.report.sections import (
-    boxes_section,
     certificate_section,
     convergence_section,
     quality_section,
@@ -71,7 +71,7 @@ def render(
         certificate_section(fit, comparison, verification),
         convergence_section(fit),
         radius_section(fit),
-        boxes_section(fit),
+        f"<h2>The model</h2>{boxes_table(fit)}{effects_table(fit)}",
         quality_section(fit, comparison),
         settings_section(fit),
     )

@@ -11,7 +11,6 @@ from intensor._verify import Verification
 from intensor.fitting.record import Fit, Validation
 from intensor.plots.curves import convergence_series, scale_name
 from intensor.plots.text import count, number, percent, seconds, signed
-from intensor.report.boxes import boxes_table, effects_table
 from intensor.report.charts import (
     MAX_POINTS,
     convergence_chart,
@@ -107,11 +106,6 @@ def radius_section(fit: Fit) -> str:
         f"{_averaging(fit, validation)}</p>"
         f'<div class="figures">{chart}</div>{_scales_table(validation)}'
     )
-
-
-def boxes_section(fit: Fit) -> str:
-    """Return the heaviest boxes and the effects of the baseline."""
-    return f"<h2>The model</h2>{boxes_table(fit)}{effects_table(fit)}"
 
 
 def quality_section(fit: Fit, comparison: Comparison) -> str:
