@@ -76,6 +76,7 @@ def odd(text):
 
 def test_characters_that_a_terminal_obeys_are_spelt_out(capsys):
     assert printable("żółw [red]") == "żółw [red]"
+    assert printable("a\x1b[31m\n") == "a\\x1b[31m\\n"
     assert printable("a\tb\x1bc\ud800", keep="\t") == "a\tb\\x1bc\\ud800"
     assert odd(printable(EVIL)) == set()
     assert shortened("x" * 60) == "x" * 60

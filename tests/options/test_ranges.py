@@ -167,6 +167,8 @@ def test_auto_leaves_the_choice_to_validation():
     assert check_rtol_or_auto("rtol", "auto") is None
     assert check_rtol_or_auto("rtol", 0) == 0.0
     assert check_validation("validation", 0.25) == HeldOut(1, 0.25)
+    assert check_validation("validation", 5) == HeldOut(5, 0.2)
+    assert check_validation("validation", "auto") == HeldOut(None, 0.1)
 
 
 @pytest.mark.parametrize(

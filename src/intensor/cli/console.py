@@ -127,15 +127,10 @@ def _json_value(thing: Any) -> Any:
 
 
 def printable(text: str, *, keep: str = "") -> str:
-    r"""Return a text in which characters that a terminal would obey are spelt as escapes.
+    """Return a text in which characters that a terminal would obey are spelt as escapes.
 
     Such characters begin escape sequences, change the direction of the text beside them, or are
     halves of surrogate pairs. Those in ``keep`` stay.
-
-    Examples
-    --------
-    >>> printable("a\x1b[31m\n"), printable("a\n", keep="\n")
-    ('a\\x1b[31m\\n', 'a\n')
     """
     if text.isprintable():
         return text

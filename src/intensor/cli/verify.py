@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -44,10 +45,7 @@ def verify(
             "objective": found.objective,
             "bound": found.bound,
             "gap": found.gap,
-            "checks": [
-                {"name": check.name, "passed": check.passed, "message": check.message}
-                for check in found.checks
-            ],
+            "checks": list(map(asdict, found.checks)),
             "n": len(table) - len(table.missing()),
             "seconds": {"total": time.perf_counter() - start},
         },
