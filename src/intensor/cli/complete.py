@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from intensor.cli.fit import exit_code, read_data, sigterm_as_ctrl_c, warn_if_empty, was_interrupted
+from intensor.cli.fit import exit_code, read_data, sigterm_as_ctrl_c, was_interrupted
 from intensor.cli.info import describe
 from intensor.cli.io import (
     STDOUT,
@@ -82,7 +82,6 @@ def complete(
             callback=callback,
             **options,
         )
-    warn_if_empty(fitted)
     _write(output, filled, mark=mark)
     _show(fitted, table, filled, output=output, common=common, start=start)
     return exit_code(fitted, "what was missing was filled by the best model so far")

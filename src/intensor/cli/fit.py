@@ -99,7 +99,7 @@ def fit_table(table: Table, options: Options, *, quiet: bool) -> Fit:
 
     coords, values, weights = table.observed()
     with shown_progress(quiet=quiet) as callback, sigterm_as_ctrl_c():
-        found = fit_observations(
+        return fit_observations(
             coords,
             values,
             options,
@@ -107,20 +107,6 @@ def fit_table(table: Table, options: Options, *, quiet: bool) -> Fit:
             sample_weight=weights,
             labels=table.labels,
             callback=callback,
-        )
-    warn_if_empty(found)
-    return found
-
-
-def warn_if_empty(found: Fit) -> None:
-    """Warn if a fit ended so early that its model has no box."""
-    from intensor.solver.result import Status  # noqa: PLC0415
-
-    if not len(found.model) and found.status in (Status.INTERRUPTED, Status.STOPPED):
-        say(
-            "warning",
-            f"the fit ended ({found.status}) before its model had a single box, so it predicts "
-            "nothing but the baseline, if there is one; give it more time",
         )
 
 
@@ -135,6 +121,12 @@ def exit_code(fit: Fit, outcome: str) -> int:
     """Return the exit code of a command that fits; after an interrupt, say what came of it."""
     if not was_interrupted(fit):
         return OK
+    if not len(fit.model):
+        say(
+            "warning",
+            f"the fit ended ({fit.status}) before its model had a single box, so it predicts "
+            "nothing but the baseline, if there is one; give it more time",
+        )
     say("warning", f"interrupted; {outcome}")
     return INTERRUPTED
 

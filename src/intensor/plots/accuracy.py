@@ -82,8 +82,7 @@ def draw_scatter(
     else:
         ax.scatter(observed, predicted, s=14, color=BLUE, alpha=0.5, linewidths=0)
     ax.plot([low, high], [low, high], color=ORANGE, ls="--", lw=1.2, label="prediction is right")
-    ax.set_xlabel(f"observed {value}")
-    ax.set_ylabel(f"predicted {value}")
+    ax.set(xlabel=f"observed {value}", ylabel=f"predicted {value}")
     ax.legend(loc="upper left", fontsize="small")
     return hexagons
 

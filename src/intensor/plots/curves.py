@@ -88,8 +88,7 @@ def convergence(fit_or_result: Fit | Result, *, ax: Axes | None = None) -> Axes:
         raise SettingError(f"convergence got {fit_or_result!r}; expected a fit or a result")
     ax = new_axes(ax)
     series = convergence_series(result)
-    ax.set_xlabel(series.unit)
-    ax.set_ylabel("mean squared error")
+    ax.set(xlabel=series.unit, ylabel="mean squared error")
     if not len(series):
         ax.text(0.5, 0.5, "no progress was recorded", ha="center", transform=ax.transAxes)
         return ax
@@ -160,8 +159,8 @@ def radius_path(fit: Fit, *, ax: Axes | None = None) -> Axes:
         set_log_scale(ax.yaxis)
     elif low < np.nanmin(errors, initial=np.inf):  # the errors are equal but for rounding
         ax.set_ylim(low, high)
-    ax.set_xlabel("radius (fitted scale)")
-    ax.set_ylabel(f"held-out {scoring} of {plain_label(fit.labels.value)}")
+    held_out = f"held-out {scoring} of {plain_label(fit.labels.value)}"
+    ax.set(xlabel="radius (fitted scale)", ylabel=held_out)
     ax.legend(fontsize="small")
     return ax
 
