@@ -1,16 +1,26 @@
-"""The rules of ARCHITECTURE.md that a machine can check."""
+"""The rules of ARCHITECTURE.md that a machine can check.
+
+A rule is a function of all modules, by path and text, that returns what breaks it. Every rule is
+tried on the package, where it must find nothing, and on a package with a breach, which it finds.
+"""
 
 import ast
+import json
+import re
 import subprocess
 import sys
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import intensor
+from intensor.options import declared
+from intensor.options.option import Option
 
 SOURCE = Path(intensor.__file__).parent
+CODE = {path.relative_to(SOURCE).as_posix(): path.read_text() for path in SOURCE.rglob("*.py")}
 
 # Imports go from a stage to itself or an earlier one, never forward.
 STAGES = [
@@ -34,148 +44,8 @@ STAGES = [
     {"cli", "__init__"},
     {"__main__"},
 ]
-
-
-def stage_of(name):
-    for number, stage in enumerate(STAGES):
-        if name in stage:
-            return number
-    raise AssertionError(f"{name} has no stage: add it to STAGES and ARCHITECTURE.md")
-
-
-def imported_by(path):
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            if node.module == "intensor":
-                yield from (alias.name for alias in node.names)
-            elif node.module.startswith("intensor."):
-                yield node.module.split(".")[1]
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name.split(".")[0] == "intensor":
-                    yield alias.name.split(".")[1] if "." in alias.name else "__init__"
-
-
-def test_imports_only_go_to_earlier_stages():
-    for path in SOURCE.rglob("*.py"):
-        name = path.relative_to(SOURCE).parts[0].removesuffix(".py")
-        for other in imported_by(path):
-            assert stage_of(other) <= stage_of(name), f"{path.name} imports {other}"
-
-
-def test_modules_say_where_they_stand():
-    for path in SOURCE.rglob("*.py"):
-        assert ast.get_docstring(ast.parse(path.read_text())), f"{path} has no docstring"
-
-
-def test_public_surface():
-    assert sorted(intensor.__all__) == intensor.__all__
-    assert intensor.__all__ == [
-        "Box",
-        "Counters",
-        "Fit",
-        "GaugeNorm",
-        "Labels",
-        "Model",
-        "Planted",
-        "Progress",
-        "RadiusPath",
-        "Result",
-        "Seconds",
-        "Status",
-        "TensorCompleter",
-        "Validation",
-        "Verification",
-        "complete",
-        "errors",
-        "gauge_norm",
-        "load",
-        "nmse",
-        "planted",
-        "plots",
-        "report",
-        "solve",
-        "verify",
-    ]
-    for name in intensor.__all__:
-        assert getattr(intensor, name) is not None
-    with pytest.raises(AttributeError, match="no attribute 'nothing_of_the_kind'"):
-        _ = intensor.nothing_of_the_kind
-
-
-def test_optional_solvers_are_imported_lazily():
-    code = "import intensor, sys; print('gurobipy' in sys.modules or 'pyscipopt' in sys.modules)"
-    answer = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert answer.stdout.strip() == "False"
-
-
-def imported_with(code):
-    """Return the top-level packages that a fresh interpreter has loaded after some code."""
-    code = f"{code}\nimport sys; print(*{{name.split('.')[0] for name in sys.modules}})"
-    answer = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    return set(answer.stdout.split())
-
-
-HEAVY = {
-    "distributed",
-    "gurobipy",
-    "highspy",
-    "matplotlib",
-    "narwhals",
-    "numba",
-    "numpy",
-    "pandas",
-    "polars",
-    "pyarrow",
-    "pyscipopt",
-    "rich",
-    "scipy",
-    "sklearn",
-    "typer",
-    "xarray",
-}
-
-
-def test_importing_the_library_is_light():
-    # Other packages may be asked in by the environment when an interpreter starts.
-    loaded = imported_with("import intensor") - imported_with("pass")
-    assert "intensor" in loaded
-    assert loaded & HEAVY == set()
-
-
-def test_solving_imports_no_more_than_it_needs():
-    bare = imported_with("import numba")
-    loaded = imported_with("import intensor; intensor.solve, intensor.verify") - bare
-    assert loaded & HEAVY == set()
-    assert "sklearn" in imported_with("import intensor; intensor.TensorCompleter")
-
-
-def test_every_public_name_says_where_it_lives():
-    namespace = {}
-    exec("from intensor import *", namespace)
-    assert set(intensor.__all__) <= set(namespace)
-    assert set(intensor.__all__) <= set(dir(intensor))
-    for name, home in intensor._HOMES.items():
-        assert name in intensor.__all__
-        assert getattr(intensor, name).__module__ == f"intensor.{home}"
-
-
-def test_no_module_has_the_name_of_a_public_function():
-    # Importing such a module would put it on the package, in the place of the function.
-    modules = {path.stem for path in SOURCE.iterdir()}
-    assert modules & set(intensor._HOMES) == set()
-
-
-# --- what belongs into which room
-
-MODULES = sorted(SOURCE.rglob("*.py"))
-CODE = {path.relative_to(SOURCE).as_posix(): path.read_text() for path in MODULES}
-KERNEL_ROOMS = ("kernels", "oracles/exact", "backends/cuda")
-"""Rooms that may hold compiled functions."""
+KERNEL_ROOMS = ("kernels/", "oracles/exact/", "backends/cuda/", "runtime/compiling.py")
+"""Where compiled functions may be: the rooms of kernels, and the decorator itself."""
 KERNELS_MAY_IMPORT = (
     "__future__",
     "collections.abc",
@@ -202,137 +72,232 @@ TWINS = {
     "sums": "the CPU and CUDA kernels of the same sums",
 }
 """Base names that several modules share, and why."""
+FACES = ("_solve.py", "_complete.py", "_estimator.py", "options/", "fitting/options.py", "cli/")
+FACES += ("data/readers/", "fitting/model_file.py")
+"""Modules that turn strings into objects, and so may compare them."""
+CHOICES = {"fast", "custom", "r2", "nmse"}
+CHOICES |= {
+    choice
+    for option in vars(declared).values()
+    if isinstance(option, Option)
+    for choice in option.choices
+}
+"""Names of choices that users make; behind the faces they are objects."""
 
 
-def relative(path):
-    return path.relative_to(SOURCE).as_posix()
+@cache
+def parsed(code):
+    return ast.parse(code)
 
 
-def modules_imported_by(path):
+@cache
+def nodes(code, *kinds):
+    return [node for node in ast.walk(parsed(code)) if isinstance(node, kinds)]
+
+
+def imports(code):
     """Yield the full names of the modules that a module imports, wherever it does."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(code, ast.Import, ast.ImportFrom):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{relative(path)} has a relative import"
+        elif node.level:
+            yield "." * node.level
+        elif node.module == "intensor":
+            yield from (f"intensor.{alias.name}" for alias in node.names)
+        else:
             yield node.module
 
 
-def has_kernels(path):
-    """Return whether a module compiles functions with Numba for CPUs or CUDA devices."""
-    decorators = [
-        ast.unparse(decorator)
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.FunctionDef)
-        for decorator in node.decorator_list
-    ]
-    return any("jit" in decorator for decorator in decorators)
+def stage_of(name):
+    return next((number for number, stage in enumerate(STAGES) if name in stage), None)
 
 
-@pytest.mark.parametrize("path", sorted((SOURCE / "kernels").glob("*.py")), ids=relative)
-def test_kernels_import_nothing_else(path):
-    for name in modules_imported_by(path):
-        allowed = any(name == known or name.startswith(known + ".") for known in KERNELS_MAY_IMPORT)
-        assert allowed, f"{relative(path)} imports {name}"
+def imports_of_later_stages(modules):
+    for path, code in modules.items():
+        stage = stage_of(path.split("/")[0].removesuffix(".py"))
+        if stage is None:
+            yield f"{path} has no stage; add it to STAGES and ARCHITECTURE.md"
+            continue
+        for name in imports(code):
+            room = (f"{name}.__init__").split(".")[1] if name.split(".")[0] == "intensor" else None
+            if name.startswith(".") or (room and not (stage_of(room) or 0) <= stage):
+                yield f"{path} imports {name}"
 
 
-@pytest.mark.parametrize("path", sorted((SOURCE / "kernels").glob("*.py")), ids=relative)
-def test_kernel_modules_hold_kernels_alone(path):
-    # Bit instructions are intrinsics, with plain twins for runs without the compiler.
-    for node in ast.parse(path.read_text()).body:
-        if isinstance(node, ast.FunctionDef) and path.stem != "bits":
-            decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
-            assert len(decorators) == 1, node.name
-            assert decorators[0].startswith("njit(cache=True, nogil=True"), node.name
-            names = [argument.arg for argument in node.args.args]
-            outputs = [name == "out" or name.startswith("out_") for name in names]
-            assert outputs == sorted(outputs), f"{node.name}: outputs come last"
-            returned = ast.unparse(node.returns)
-            assert any(outputs) or returned != "None", f"{node.name} has no output"
-        assert not isinstance(node, ast.ClassDef)
+def modules_without_docstring(modules):
+    return [path for path, code in modules.items() if not ast.get_docstring(parsed(code))]
 
 
-def test_kernels_are_in_their_rooms():
-    found = {relative(path) for path in MODULES if has_kernels(path)}
-    strays = {name for name in found if not name.startswith(KERNEL_ROOMS)}
-    assert strays <= {"runtime/compiling.py"}
+def foreign_imports_of_kernels(modules):
+    for path, code in modules.items():
+        if path.startswith("kernels/"):
+            for name in imports(code):
+                if not any(f"{name}.".startswith(f"{known}.") for known in KERNELS_MAY_IMPORT):
+                    yield f"{path} imports {name}"
 
 
-def test_modules_of_one_name_are_twins():
+def what_kernel_modules_hold_besides_kernels(modules):
+    for path, code in modules.items():
+        # Bit instructions are intrinsics, with plain twins for runs without the compiler.
+        if not path.startswith("kernels/") or path == "kernels/bits.py":
+            continue
+        for node in parsed(code).body:
+            if isinstance(node, ast.ClassDef):
+                yield f"{path}: class {node.name}"
+            elif isinstance(node, ast.FunctionDef):
+                decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
+                if not re.fullmatch(r"njit\(cache=True, nogil=True[^;]*\)", ";".join(decorators)):
+                    yield f"{path}: {node.name} is no kernel"
+                outputs = [re.match("out(_|$)", one.arg) is not None for one in node.args.args]
+                if outputs != sorted(outputs):
+                    yield f"{path}: the outputs of {node.name} do not come last"
+                if not any(outputs) and ast.unparse(node.returns) == "None":
+                    yield f"{path}: {node.name} has no output"
+
+
+def kernels_outside_their_rooms(modules):
+    for path, code in modules.items():
+        for node in nodes(code, ast.FunctionDef):
+            compiled = any("jit" in ast.unparse(one) for one in node.decorator_list)
+            if compiled and not path.startswith(KERNEL_ROOMS):
+                yield f"{path}: {node.name}"
+
+
+def unrelated_modules_of_one_name(modules):
     by_name = defaultdict(list)
-    for path in MODULES:
-        by_name[path.stem].append(relative(path))
-    shared = {name: paths for name, paths in by_name.items() if len(paths) > 1}
-    for name, paths in shared.items():
-        assert name in TWINS, f"unrelated modules share a name: {paths}"
-    assert set(TWINS) <= set(shared), "remove the names that only one module has"
+    for path in modules:
+        by_name[Path(path).stem].append(path)
+    shared = {name for name, paths in by_name.items() if len(paths) > 1}
+    yield from (f"unrelated modules share a name: {by_name[name]}" for name in shared - set(TWINS))
+    yield from (f"only one module is called {name}" for name in set(TWINS) - shared)
 
 
-# --- strings end at the faces
-
-CHOICES = {
-    "version": {"fast"},
-    "device": {"cpu", "cuda", "auto"},
-    "exact": {"auto", "enumeration", "branch", "highs", "scip", "gurobi", "off"},
-    "transform": {"none", "sqrt", "log1p", "custom"},
-    "baseline": {"none", "additive"},
-    "remainder": {"none", "kriging"},
-    "scoring": {"rmse", "mae", "nmse", "r2", "mape"},
-}
-
-# The faces turn strings into objects, so they may compare.
-FACES = ("_solve.py", "_complete.py", "_estimator.py", "options/", "fitting/options.py", "cli/")
-FACES += ("data/readers/", "fitting/model_file.py")
+def comparisons_with_the_name_of_a_choice(modules):
+    """A string becomes an object at the faces, once; nothing behind them compares with it."""
+    for path, code in modules.items():
+        for node in nodes(code, ast.Compare, ast.MatchValue):
+            if not path.startswith(FACES) and CHOICES & set(strings_in(node)):
+                yield f"{path}, line {node.lineno}"
 
 
 def strings_in(node):
-    """Yield the string literals of an operand: the operand itself, or the items of a display."""
-    parts = node.elts if isinstance(node, (ast.Tuple, ast.List, ast.Set)) else [node]
-    yield from (part.value for part in parts if isinstance(part, ast.Constant))
+    """Yield the string literals that a node compares with, alone or in a tuple, list or set."""
+    operands = [node.value] if isinstance(node, ast.MatchValue) else [node.left, *node.comparators]
+    for operand in operands:
+        for part in getattr(operand, "elts", [operand]):
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                yield part.value
 
 
-def comparisons(code):
-    """Return the lines that compare something with the name of a choice."""
-    names = set().union(*CHOICES.values())
-    lines = []
-    for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.Compare):
-            operands = [node.left, *node.comparators]
-        elif isinstance(node, ast.MatchValue):
-            operands = [node.value]
-        else:
-            continue
-        if any(text in names for operand in operands for text in strings_in(operand)):
-            lines.append(node.lineno)
-    return lines
+def questions_for_the_kind_of_an_engine(modules):
+    for path, code in modules.items():
+        for node in nodes(code, ast.Call):
+            asks = isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "type")
+            if asks and re.search("Engine|Blended|Fast", ast.unparse(node)):
+                yield f"{path}, line {node.lineno}"
 
 
-def engine_questions(code):
-    """Return the lines that ask whether something is a certain kind of engine or version."""
-    return [
-        node.lineno
-        for node in ast.walk(ast.parse(code))
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id in ("isinstance", "type")
-        and any(word in ast.unparse(node) for word in ("Engine", "Blended", "Fast"))
-    ]
+def modules_named_like_public_functions(modules):
+    """Importing such a module would put it on the package, in the place of the function."""
+    return [path for path in modules if path.removesuffix(".py") in intensor._HOMES]
 
 
-def test_no_module_behind_the_faces_compares_with_the_name_of_a_choice():
-    inside = {name: code for name, code in CODE.items() if not name.startswith(FACES)}
-    found = {name for name, code in inside.items() if comparisons(code)}
-    assert found == set(), "turn the string into an object at the faces"
+BREACHES = [
+    (imports_of_later_stages, "data/x.py", "from intensor.solver.loop import solve"),
+    (imports_of_later_stages, "data/x.py", "def f():\n    import intensor.report.page"),
+    (imports_of_later_stages, "solver/x.py", "from intensor import solve, plots"),
+    (imports_of_later_stages, "solver/x.py", "import intensor"),
+    (imports_of_later_stages, "solver/x.py", "from .. import cli"),
+    (imports_of_later_stages, "attic/x.py", ""),
+    (modules_without_docstring, "data/x.py", "X = 1"),
+    (foreign_imports_of_kernels, "kernels/x.py", "import scipy.sparse"),
+    (foreign_imports_of_kernels, "kernels/x.py", "from intensor.runtime import memory"),
+    (foreign_imports_of_kernels, "kernels/x.py", "from intensor.problem.vertex import Vertices"),
+    (what_kernel_modules_hold_besides_kernels, "kernels/x.py", "class X: pass"),
+    (what_kernel_modules_hold_besides_kernels, "kernels/x.py", "def f(a) -> float: pass"),
+    (
+        what_kernel_modules_hold_besides_kernels,
+        "kernels/x.py",
+        "@njit(cache=True, nogil=True)\ndef f(out, a) -> float: pass",
+    ),
+    (
+        what_kernel_modules_hold_besides_kernels,
+        "kernels/x.py",
+        "@njit(cache=True, nogil=True)\ndef f(a) -> None: pass",
+    ),
+    (kernels_outside_their_rooms, "solver/x.py", "@njit(cache=True)\ndef f(a): pass"),
+    (unrelated_modules_of_one_name, "solver/labels.py", ""),
+    (comparisons_with_the_name_of_a_choice, "solver/x.py", "if version == 'fast': pass"),
+    (comparisons_with_the_name_of_a_choice, "model/x.py", "y = device not in ('cpu', 'auto')"),
+    (comparisons_with_the_name_of_a_choice, "x.py", "match exact:\n    case 'off': pass"),
+    (questions_for_the_kind_of_an_engine, "solver/x.py", "isinstance(engine, FastEngine)"),
+    (modules_named_like_public_functions, "solve.py", ""),
+]
+"""For each rule, what it must notice: the path and the text of a module."""
 
 
-def test_no_module_asks_for_the_kind_of_an_engine():
-    assert {name for name, code in CODE.items() if engine_questions(code)} == set()
+@pytest.mark.parametrize("rule", dict.fromkeys(rule for rule, *_ in BREACHES))
+def test_no_module_breaks_the_rule(rule):
+    assert list(rule(CODE)) == []
 
 
-def test_the_search_finds_what_it_looks_for():
-    assert comparisons("if version == 'fast': pass") == [1]
-    assert comparisons("x = 1\ny = device not in ('cpu', 'auto')") == [2]
-    assert comparisons("match exact:\n    case 'off': pass") == [2]
-    assert comparisons("x == 'something else'; y = 'fast'") == []
-    assert engine_questions("isinstance(engine, FastEngine)") == [1]
-    assert engine_questions("isinstance(engine, int)") == []
+@pytest.mark.parametrize(("rule", "path", "code"), BREACHES)
+def test_a_breach_is_noticed(rule, path, code):
+    found = list(rule(CODE | {path: code}))
+    assert len(found) == 1
+    assert path in found[0]
+
+
+# What users can reach, and what that costs them
+
+
+def test_every_public_name_says_where_it_lives():
+    namespace = {}
+    exec("from intensor import *", namespace)
+    assert sorted(intensor.__all__) == intensor.__all__
+    assert set(intensor.__all__) <= set(namespace)
+    assert set(intensor.__all__) <= set(dir(intensor))
+    for name, home in intensor._HOMES.items():
+        assert name in intensor.__all__
+        assert getattr(intensor, name).__module__ == f"intensor.{home}"
+
+
+HEAVY = [
+    *("distributed", "gurobipy", "highspy", "matplotlib", "narwhals", "numba", "numpy", "pandas"),
+    *("polars", "pyarrow", "pyscipopt", "rich", "rich.live", "scipy", "sklearn", "typer", "xarray"),
+]
+STEPS = {
+    "nothing": "pass",
+    "the package": "import intensor",
+    "the command line": "from intensor.cli import main",
+    "help": "assert [main(call.split()) for call in ('-h', 'fit -h', '--version')] == [0, 0, 0]",
+    "numba": "import numba",
+    "the solver": "intensor.solve, intensor.verify",
+    "pictures": "import intensor.plots, intensor.report",
+    "the estimator": "intensor.TensorCompleter",
+}
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    """Return the heavy packages that each of the steps above loads in a fresh interpreter."""
+    lines = ["import json, sys", "loaded = []"]
+    for step in STEPS.values():
+        lines += [step, f"loaded.append([name for name in {HEAVY} if name in sys.modules])"]
+    code = "\n".join([*lines, "print(json.dumps(loaded))"])
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    found = [set(), *map(set, json.loads(answer.stdout.splitlines()[-1]))]
+    return {
+        step: after - before for step, before, after in zip(STEPS, found, found[1:], strict=False)
+    }
+
+
+def test_importing_loads_no_more_than_it_needs(loaded):
+    assert loaded["the package"] == set()
+    assert loaded["the command line"] <= {"typer", "rich"}
+    assert loaded["help"] <= {"rich"}
+    assert loaded["the solver"] == set()
+    assert "matplotlib" not in loaded["pictures"]
+    assert "sklearn" in loaded["the estimator"] | loaded["pictures"]

@@ -99,7 +99,7 @@ def test_a_function_of_the_main_module_runs_in_another_process(package, tmp_path
     "first",
     [
         "import intensor._complete, intensor._planted",
-        "from intensor import complete, planted",
+        pytest.param("from intensor import complete, planted", marks=pytest.mark.slow),
         pytest.param("from intensor import *", marks=pytest.mark.slow),
         pytest.param(
             "import intensor.cli.complete, intensor._estimator; importlib.reload(intensor)",

@@ -17,7 +17,7 @@ from intensor.fitting.options import fit_options
 from intensor.fitting.record import Fit
 from intensor.model.predictor import UnseenCells, index_counts, known_cells
 from intensor.options import declared
-from intensor.options.keywords import FitOptions
+from intensor.options.declared import FitOptions
 from intensor.options.option import documented
 from intensor.options.unseen import Unseen
 from intensor.runtime.memory import require_memory

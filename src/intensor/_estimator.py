@@ -20,7 +20,7 @@ from intensor.errors import CoordinateError, NegativeValueError
 from intensor.fitting.fit import fit
 from intensor.fitting.options import fit_options
 from intensor.options import declared
-from intensor.options.keywords import TransformPair
+from intensor.options.declared import TransformPair
 from intensor.options.option import documented
 from intensor.solver.loop import Callback
 

@@ -54,7 +54,7 @@ def test_the_page_shows_the_declared_defaults():
     for option in declared.FIT_OPTIONS:
         shown = rows[f"--{option.name.replace('_', '-')}"].strip("`")
         if option.default is None or option.default is False:
-            assert shown == (option.command.shown_default or ""), option.name
+            assert shown == (option.shown_default or ""), option.name
         elif isinstance(option.default, str):
             assert shown == option.default
         else:

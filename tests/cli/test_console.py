@@ -76,6 +76,7 @@ def odd(text):
 
 def test_characters_that_a_terminal_obeys_are_spelt_out(capsys):
     assert printable("żółw [red]") == "żółw [red]"
+    assert printable("a\x1b[31m\n") == "a\\x1b[31m\\n"
     assert printable("a\tb\x1bc\ud800", keep="\t") == "a\tb\\x1bc\\ud800"
     assert odd(printable(EVIL)) == set()
     assert shortened("x" * 60) == "x" * 60
@@ -160,8 +161,9 @@ def test_json_takes_long_doubles(capsys):
 
 
 @pytest.fixture
-def commands(table, model, tmp_path):
-    """Every command, with the file that it writes."""
+def commands(table, model, tmp_path, monkeypatch):
+    """Every command, with the file that it writes; what is on the page does not matter here."""
+    monkeypatch.setattr("intensor.report.render", lambda *data, **more: "<p>page</p>")
     cells = tmp_path / "cells.csv"
     cells.write_text("user,item,week\nann,x,1\n")
     fit = [table, "--value", "rating", "--radius", "6"]

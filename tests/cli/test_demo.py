@@ -4,6 +4,7 @@ import pytest
 
 from cli.commands import full, left, run, run_with
 from intensor.cli import demo as module
+from intensor.report import render
 
 
 @pytest.fixture(scope="module")
@@ -12,10 +13,24 @@ def experiment():
     return module._run_experiment(quiet=True)
 
 
+@pytest.fixture(scope="module")
+def render_once():
+    """Return a function that makes the page when it is first called, and keeps it."""
+    pages = []
+
+    def render_or_reuse(*data, **more):
+        if not pages:
+            pages.append(render(*data, **more))
+        return pages[0]
+
+    return render_or_reuse
+
+
 @pytest.fixture
-def quick(experiment, monkeypatch):
-    """Let the demo reuse the fit."""
+def quick(experiment, render_once, monkeypatch):
+    """Let the demo reuse the fit and the page."""
     monkeypatch.setattr(module, "_run_experiment", lambda *, quiet: experiment)
+    monkeypatch.setattr("intensor.report.render", render_once)
 
 
 @pytest.mark.needs_jit

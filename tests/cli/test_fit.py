@@ -1,5 +1,6 @@
 """``intensor fit``: from a file to a model, with every option on the way."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -7,8 +8,11 @@ import pytest
 
 import intensor
 from cli.commands import run
+from intensor.cli.fit import exit_code
 from intensor.fitting.model_file import load
+from intensor.model.model import build_model
 from intensor.storage.codec import read_tree
+from report.cases import make_fit
 
 
 def test_a_file_becomes_a_model(table, tmp_path, capsys):
@@ -110,6 +114,19 @@ def test_a_model_without_boxes_is_announced(table, tmp_path, capsys):
     arguments = "--value rating --radius 6 --max-iterations 0 -q -o"
     assert run("fit", table, arguments, tmp_path / "model.npz") == 0
     assert "warning: the run ended (ITERATION_LIMIT) before" in capsys.readouterr().err
+
+
+def test_an_interrupt_is_told_by_the_exit_code(capsys):
+    made, *_ = make_fit()
+    assert exit_code(made, "") == 0
+    result = dataclasses.replace(made.result, status=intensor.Status.INTERRUPTED)
+    cut = dataclasses.replace(made, result=result)
+    assert exit_code(cut, "all is saved") == 130
+    assert capsys.readouterr().err == "warning: interrupted; all is saved\n"
+    model = build_model(np.empty((0, 16), dtype=np.uint8), np.empty(0), shape=(3, 9, 4), radius=1.0)
+    predictor = dataclasses.replace(made.predictor, model=model)
+    assert exit_code(dataclasses.replace(cut, predictor=predictor), "all is saved") == 130
+    assert "(INTERRUPTED) before its model had a single box" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("remainder", ["kriging", "auto"])

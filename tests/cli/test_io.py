@@ -74,7 +74,7 @@ def test_files_of_indices_do_not_go_with_labels(model, tmp_path):
     path = tmp_path / "cells.tns"
     path.write_text("1 1 1\n")
     with pytest.raises(LabelError, match=r"cells\.tns: a \.tns file has indices only"):
-        read_model_cells(load(model), path, kind=None, one_based=None)
+        read_model_cells(load(model), path, {"kind": None, "one_based": None})
 
 
 def test_tensors_grow_with_their_cells(tmp_path):

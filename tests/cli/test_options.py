@@ -9,11 +9,9 @@ import typer
 
 from intensor.cli.options import Columns, Common, FitOptions, as_command
 from intensor.options import declared
-from intensor.options.option import CommandLine, Option
+from intensor.options.option import Option
 
-COLOUR = Option(
-    name="colour", default="red", choices=("red", "blue"), summary="Colour.", command=CommandLine()
-)
+COLOUR = Option(name="colour", default="red", choices=("red", "blue"), summary="Colour.")
 
 
 @pytest.fixture
@@ -48,11 +46,9 @@ def test_defaults_are_the_declared_ones(run):
     assert given["path"] == Path("x.csv")
     assert given["colour"] == "red"
     assert type(given["colour"]) is str
-    assert given["columns"] == Columns()
+    assert given["columns"] == dict.fromkeys(("value", "weight", "kind", "one_based"))
     assert given["common"] == Common()
-    assert given["options"] == {
-        option.name: option.default for option in declared.FIT_OPTIONS if option.command
-    }
+    assert given["options"] == {option.name: option.default for option in declared.FIT_OPTIONS}
 
 
 def test_options_are_read_by_their_declared_types(run):
@@ -72,7 +68,8 @@ def test_options_are_read_by_their_declared_types(run):
 
 def test_columns_may_be_called_like_numbers(run):
     given = run("--value", "2013", "--weight", "1e3", "--format", "csv", "--zero-based")
-    assert given["columns"] == Columns(value="2013", weight="1e3", format="csv", one_based=False)
+    expected = {"value": "2013", "weight": "1e3", "kind": "csv", "one_based": False}
+    assert given["columns"] == expected
 
 
 def test_flags_have_no_opposite_unless_declared(run):

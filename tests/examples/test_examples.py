@@ -75,11 +75,13 @@ def test_ratings_are_better_than_means(capsys):
     assert ours < min(film, everything)
 
 
+@pytest.mark.slow
 def test_radius_path(capsys):
     printed = printed_by("radius_path.py", capsys)
     assert printed.count("<- taken") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of Dask's own
 def test_scaling_out_finds_the_same(capsys):
     pytest.importorskip("distributed")
@@ -88,6 +90,7 @@ def test_scaling_out_finds_the_same(capsys):
     assert max(figures(printed, "true tensor ")) < 1e-10
 
 
+@pytest.mark.slow
 def test_traffic(capsys):
     before, plain, chosen = figures(printed_by("traffic.py", capsys), "RMSE ")
     assert chosen < plain < before

@@ -15,7 +15,6 @@ from intensor.fitting.options import fit_options
 from intensor.fitting.scoring import SCORINGS
 from intensor.model.transform import TRANSFORMS
 from intensor.options import declared
-from intensor.options.keywords import FitOptions
 from intensor.options.option import REQUIRED, NumberOrText, Option
 from intensor.oracles.cascade import exact_choices
 from intensor.solver.variants import VERSIONS
@@ -24,7 +23,7 @@ from public_surface import choices_of
 SOLVE = inspect.signature(intensor.solve).parameters
 COMPLETER = inspect.signature(intensor.TensorCompleter).parameters
 COMPLETE = inspect.signature(intensor.complete).parameters
-KEYWORDS = get_type_hints(FitOptions)
+KEYWORDS = get_type_hints(declared.FitOptions)
 COMMANDS = typer.main.get_command(app).commands
 CALLBACKS = {command.name: command.callback for command in app.registered_commands}
 DATA = {"coords", "values", "sample_weight", "data"}
@@ -91,7 +90,7 @@ COMMAND_OPTIONS = {
     "verify": (declared.VALUE, declared.WEIGHT),
     "report": (declared.VALUE, declared.WEIGHT),
 }
-OWN = {"output", "cells", "mark", "format", "one_based", "quiet", "json", "debug"}
+OWN = {"output", "cells", "mark", "kind", "one_based", "quiet", "json", "debug"}
 OWN |= {"data", "model", "effort", "title"}
 """Parameters that only the commands have; their cells may also be chosen automatically."""
 
@@ -103,9 +102,9 @@ def test_commands_have_the_declared_options(command):
     assert set(shown) - OWN == names(options)
     for option in options:
         found = shown[option.name]
-        spelled = option.command.spellings or (f"--{option.name.replace('_', '-')}",)
+        spelled = option.spellings or (f"--{option.name.replace('_', '-')}",)
         assert tuple(found.opts) == spelled
-        number = option.command.type == NumberOrText and option.default is not None
+        number = option.type == NumberOrText and option.default is not None
         assert found.default == (str(option.default) if number else option.default), option.name
         assert found.help == option.summary
         if option.choices:

@@ -25,6 +25,11 @@ def test_a_rule_converts_and_is_told_the_name():
     assert option.check("3") == ("size", 3)
 
 
+def test_a_flag_is_the_truth_of_a_value():
+    flag = Option(name="loud", default=False, summary="Loud.")
+    assert (flag.check(1), flag.check("")) == (True, False)
+
+
 def test_none_is_only_valid_as_the_default():
     rule = {"rule": lambda name, value: f"{name} is checked"}
     assert Option(name="x", summary="X.", **rule).check(None) is None

@@ -13,7 +13,6 @@ from intensor.options.ranges import (
     HeldOut,
     check_at_least,
     check_callable,
-    check_flag,
     check_memory,
     check_positive,
     check_radius,
@@ -168,6 +167,8 @@ def test_auto_leaves_the_choice_to_validation():
     assert check_rtol_or_auto("rtol", "auto") is None
     assert check_rtol_or_auto("rtol", 0) == 0.0
     assert check_validation("validation", 0.25) == HeldOut(1, 0.25)
+    assert check_validation("validation", 5) == HeldOut(5, 0.2)
+    assert check_validation("validation", "auto") == HeldOut(None, 0.1)
 
 
 @pytest.mark.parametrize(
@@ -190,8 +191,7 @@ def test_an_unknown_memory_limit_is_4_gib(monkeypatch):
     assert default_memory_limit() == 4 << 30
 
 
-def test_flags_and_functions_are_checked():
-    assert check_flag("x", 1) is True
+def test_functions_are_checked():
     assert check_callable("callback", print) is print
     with pytest.raises(errors.SettingError, match="callback is 3; expected a function of one Prog"):
         check_callable("callback", 3)

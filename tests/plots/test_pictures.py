@@ -1,7 +1,5 @@
 """What holds for all pictures: any fit can be drawn, anywhere, without a window."""
 
-import subprocess
-import sys
 import threading
 import warnings
 
@@ -93,12 +91,3 @@ def test_pictures_can_be_made_in_threads():
     for thread in threads:
         thread.join()
     assert failures == []
-
-
-def test_matplotlib_is_imported_only_when_something_is_drawn():
-    code = "import sys, intensor.plots, intensor.report; print('matplotlib' in sys.modules)"
-    answer = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert answer.stdout.strip() == "False"
-    assert intensor.plots is plots

@@ -5,7 +5,24 @@ import math
 import numpy as np
 import pytest
 
-from intensor.plots.text import clean, count, number, percent, shorten
+from intensor.plots.text import clean, count, number, percent, seconds, shorten
+
+
+def typed(text):
+    """Return a text in characters that a keyboard has, except superscripts."""
+    return text.translate(
+        str.maketrans("\N{NO-BREAK SPACE}\N{MULTIPLICATION SIGN}\N{MINUS SIGN}", " x-")
+    )
+
+
+def test_numbers_are_written_for_people():
+    written = [typed(number(value)) for value in (1234.567, 0.5, 0.0, -2.0, 1.5e-7)]
+    assert written == ["1,235", "0.5", "0", "-2", "1.5 x 10⁻⁷"]
+    assert (count(59904), typed(count(10**30))) == ("59,904", "1 x 10³⁰")
+    shares = (0.0, 1e-9, 0.0645, 0.99999, 1.0)
+    written = [typed(percent(share)) for share in shares]
+    assert written == ["0 %", "< 0.01 %", "6.45 %", "> 99.9 %", "100 %"]
+    assert (typed(seconds(0.1234)), typed(seconds(200.0))) == ("0.12 s", "3 min 20 s")
 
 
 def test_number_keeps_the_digits_it_promises():
@@ -30,6 +47,9 @@ def test_labels_are_cleaned_but_not_maimed():
     assert clean(family) == family
     assert clean("שלום") == "שלום"
     assert clean("a\nb\tc") == "a b c"
+    assert clean("a\x00b") == "a\ufffdb"
+    assert clean(3) == "3"
+    assert clean(np.datetime64("2013-01-01T00:00:00.000000000")) == "2013-01-01"
     assert clean("") == clean(" \n") == "(empty)"
     assert clean("\u202eabc\u2069") == "\ufffdabc\ufffd"
     assert len(shorten("x" * 100)) == 60

@@ -41,3 +41,4 @@ def test_boxes_and_effects_are_listed():
     effects = made.predictor.baseline.effects[:3]
     assert f"a{int(np.argmin(effects))}" in effects_table(made).split("mode A")[1]
     assert effects_table(make_fit()[0]) == ""
+    assert "12 heaviest of" in boxes_table(make_fit()[0])

@@ -82,7 +82,13 @@ def test_a_chart_is_the_same_whatever_the_user_has_set(charts, validated):
         assert matplotlib.rcParams["svg.fonttype"] == "path"
 
 
-@pytest.mark.parametrize("value", [*HOSTILE[:4], *HOSTILE[6:], "漢字"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(HOSTILE[2], HOSTILE[6], "漢字"),
+        *(pytest.param(HOSTILE[i], marks=pytest.mark.slow) for i in (0, 1, 3, 7, 8)),
+    ],
+)
 def test_labels_are_text(validated, value):
     _, comparison = validated
     root = ElementTree.fromstring(scatter_chart(comparison, value=value))
@@ -93,7 +99,10 @@ def test_labels_are_text(validated, value):
     assert f"observed {shorten(clean(value), most=MAX_NAME_LENGTH)}" in shown
 
 
-@pytest.mark.parametrize("name", [HOSTILE[2], *HOSTILE[6:]])
+@pytest.mark.parametrize(
+    "name",
+    [HOSTILE[2], HOSTILE[8], *(pytest.param(HOSTILE[i], marks=pytest.mark.slow) for i in (6, 7))],
+)
 def test_names_in_a_model_file_are_text(validated, name):
     """A model file may claim that any scoring and any scale was used."""
     made, _ = validated

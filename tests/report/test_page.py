@@ -1,5 +1,6 @@
 """The page as text: well-formed, escaped, complete and small, whatever was fitted."""
 
+import dataclasses
 import html.parser
 import itertools
 import re
@@ -12,7 +13,9 @@ from intensor.data.labels import Labels, number_labels
 from intensor.errors import CoordinateError, ValuesError
 from intensor.plots.text import count, number
 from intensor.report import render
-from report.cases import HOSTILE, hostile_labels, make_fit, small_fit
+from intensor.report.page import headline, key_figures, status_notice
+from intensor.report.summary import compare
+from report.cases import HOSTILE, hostile_labels, make_fit, plain, small_fit
 
 VOID = {"meta", "link"}
 ELEMENTS = """
@@ -81,13 +84,13 @@ VARIANTS = {
         radius=60.0, transform="sqrt", baseline="additive", remainder="kriging", time_limit=2.0
     ),
     "one mode": lambda: make_fit(shape=(7,), n=20),
-    "numbered": lambda: make_fit(labels=number_labels((3, 9, 4))),
     "one observation": lambda: small_fit(np.full(1, 5.0), radius=5.0),
     "no box": lambda: small_fit(np.full(12, 5.0), radius=5.0, max_iterations=0),
-    "tiny values": lambda: small_fit(np.full(12, 4e-60), radius=5e-60),
     "huge values": lambda: small_fit(np.arange(12) * 1e59, radius=2e60),
 }
 MORE_VARIANTS = {
+    "numbered": lambda: make_fit(labels=number_labels((3, 9, 4))),
+    "tiny values": lambda: small_fit(np.full(12, 4e-60), radius=5e-60),
     "plain": make_fit,
     "signed": lambda: make_fit(baseline="additive", radius=60.0, time_limit=2.0),
     "square root": lambda: make_fit(transform="sqrt", radius=20.0),
@@ -155,7 +158,9 @@ def test_hostile_labels_are_inert():
     assert "x" * 61 not in text
     for character in "\u202e\u2066\u200f\x00\x07\x1b\ud800":
         assert character not in text
+    assert f"{HOSTILE[0]} 1.5" in page.text
     assert page.titles == ["--></style></title><script>document.title='owned'</script>"]
+    assert page.headings[0] == (1, page.titles[0])
     assert sum(tag == "style" for tag, _ in page.seen) == 1
     assert not re.search(r"https?:|//|url\(|@import", text.split("</style>")[0])
 
@@ -191,14 +196,6 @@ def test_the_same_fit_gives_the_same_page(plain_page):
     assert render(*make_fit()) == plain_page
 
 
-def test_held_out_figures_and_title_are_shown():
-    made, coords, values = make_fit()
-    page, _ = page_of(made, coords, values, held_out={"Held-out RMSE": 4.875}, title="A & B")
-    assert "Held-out RMSE 4.875" in page.text
-    assert page.titles == ["A & B"]
-    assert (1, "A & B") in page.headings
-
-
 def test_data_of_another_shape_is_refused():
     made, coords, values = make_fit()
     with pytest.raises(CoordinateError, match="column"):
@@ -218,9 +215,65 @@ def test_many_observations_make_a_small_page(n):
             for length in shape
         ),
     )
-    made, _, _ = make_fit(shape=shape, n=2000, labels=labels)
+    made, _, _ = make_fit(shape=shape, n=2000, labels=labels, max_iterations=40)
     rng = np.random.default_rng(1)
     coords = np.stack([rng.integers(0, length, n) for length in shape], axis=1)
     page, text = page_of(made, coords, rng.gamma(2.0, 20.0, n))
     assert f"{n:,} observations" in page.text
     assert len(text.encode()) < 300_000
+
+
+# The top of the page: what was fitted, how it ended, and the key figures
+
+
+@pytest.fixture(scope="module")
+def case():
+    made, coords, values = make_fit()
+    return made, compare(made, coords, values)
+
+
+def test_the_headline_names_the_data_and_the_gap(case):
+    made, comparison = case
+    text = plain(headline(*case))
+    assert text.startswith(f"{len(made.model)} boxes describe 80 observations of passengers")
+    assert f"{comparison.n_observed} of the 108 cells of mode A" in text
+    result = dataclasses.replace(made.result, bound=made.objective * (1.0 + 1e-15))
+    rounded = dataclasses.replace(made, result=result)
+    assert "gap 0 (0 %)" in plain(headline(rounded, comparison))
+
+
+def test_the_certificate_is_said_to_be_that_before_kriging():
+    for remainder in ("none", "kriging"):
+        made, coords, values = make_fit(remainder=remainder)
+        comparison = compare(made, coords, values)
+        text = plain(headline(made, comparison))
+        before = " before kriging" if remainder == "kriging" else ""
+        assert f"Mean squared error{before} {plain(number(made.objective))}" in text
+        assert ("boxes and a kriged remainder describe" in text) == (remainder == "kriging")
+        assert comparison.agrees_with(made.objective)
+
+
+def test_a_failed_certificate_is_a_warning(case):
+    checks = (Check(name="check two", passed=False, message="no"),)
+    failed = Verification(objective=0.0, bound=0.0, checks=checks)
+    text = plain(status_notice(*case, failed))
+    assert "The certificate did not hold. These checks failed: check two." in text
+    assert "did not hold" not in status_notice(*case, None)
+    assert case[0].status.sentence in text
+
+
+def test_other_data_is_a_warning(case):
+    made, same = case
+    other = compare(made, same.coords, same.values * 1.5)
+    assert "Other data than the fit's" in plain(status_notice(made, other, None))
+    assert "Other data" not in status_notice(made, same, None)
+
+
+def test_key_figures_are_shown_with_those_of_the_caller(case):
+    text = plain(key_figures(*case, {"Held-out <RMSE>": 4.875}))
+    assert f"RMSE {plain(number(case[1].rmse))} in units of passengers" in text
+    assert "Held-out &lt;RMSE&gt; 4.875" in text
+    assert "Variance explained" in text
+    assert "in units of passengers , weighted" in plain(
+        key_figures(case[0], dataclasses.replace(case[1], weighted=True), None)
+    )

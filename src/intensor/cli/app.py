@@ -16,8 +16,6 @@ from intensor.cli.console import (
     OK,
     READER_GONE,
     USAGE,
-    OutputError,
-    ReaderGoneError,
     close_output,
     guard,
     open_streams,
@@ -71,24 +69,12 @@ def _main(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code.
-
-    Parameters
-    ----------
-    arguments
-        Arguments after the name of the program; by default those of the process.
-    """
+    """Run the command line, by default with the arguments of the process; return its exit code."""
     open_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     code = guard(lambda: _run(given), debug="--debug" in given)
-    try:
-        close_output()
-    except ReaderGoneError:
-        return code or READER_GONE
-    except OutputError as problem:
-        say("error", str(problem))
-        return code or USAGE
-    return code
+    closing = close_output()
+    return code or closing
 
 
 def _run(arguments: list[str]) -> int:

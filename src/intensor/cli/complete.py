@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from intensor.cli.console import INTERRUPTED, OK, say, write, write_json
-from intensor.cli.fit import read_data, sigterm_as_ctrl_c, warn_if_empty, was_interrupted
+from intensor.cli.fit import exit_code, read_data, sigterm_as_ctrl_c, was_interrupted
 from intensor.cli.info import describe
 from intensor.cli.io import (
     STDOUT,
@@ -19,11 +18,11 @@ from intensor.cli.io import (
     is_tensor,
     write_cells,
 )
-from intensor.cli.options import Columns, Common, FitOptions
+from intensor.cli.options import Columns, Common, FitOptions, TableOutput
 from intensor.cli.progress import shown_progress
 from intensor.errors import FileFormatError, SettingError
 from intensor.options import declared
-from intensor.options.option import CommandLine, Option
+from intensor.options.option import Option
 
 if TYPE_CHECKING:
     from intensor.data.table import Table
@@ -37,7 +36,6 @@ CELLS = Option(
     choices=("auto", *declared.CELLS.choices),
     summary="missing: the rows of DATA, empty values filled; all: every combination of labels; "
     "auto: missing if there are such rows, else all.",
-    command=CommandLine(),
 )
 
 
@@ -47,9 +45,7 @@ def complete(
         typer.Argument(metavar="DATA", help="Observations and cells without a value, as for fit."),
     ],
     *,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="File to write; - for CSV on stdout.")
-    ],
+    output: TableOutput,
     cells: Annotated[str, CELLS] = CELLS.default,
     mark: Annotated[
         bool, typer.Option("--mark", help="Add a column that says observed or predicted.")
@@ -76,7 +72,7 @@ def complete(
 
     table = read_data(data, columns, modes)
     check_can_hold(output, table.labels)
-    if mark and MARK in (*table.labels.modes, table.labels.value, columns.weight):
+    if mark and MARK in (*table.labels.modes, table.labels.value, columns["weight"]):
         raise SettingError(f"--mark adds a column {MARK!r}, but {data} has one already")
     with shown_progress(quiet=common.quiet) as callback, sigterm_as_ctrl_c():
         filled, fitted = complete_table(
@@ -86,13 +82,9 @@ def complete(
             callback=callback,
             **options,
         )
-    warn_if_empty(fitted)
     _write(output, filled, mark=mark)
     _show(fitted, table, filled, output=output, common=common, start=start)
-    if was_interrupted(fitted):
-        say("warning", "interrupted; what was missing was filled by the best model so far")
-        return INTERRUPTED
-    return OK
+    return exit_code(fitted, "what was missing was filled by the best model so far")
 
 
 def _write(output: Path, filled: Table, *, mark: bool) -> None:
@@ -117,22 +109,20 @@ def _show(
     errors = errors_of(fitted, *table.observed())
     n_predicted = 0 if filled.predicted is None else int(filled.predicted.sum())
     seconds = time.perf_counter() - start
-    if common.json:
-        write_json(
-            {
-                "command": "complete",
-                **summarise(fitted).as_dict(),
-                **errors,
-                "seconds": {"total": seconds},
-                "interrupted": was_interrupted(fitted),
-                "rows": len(filled),
-                "predicted": n_predicted,
-                "output": str(output),
-            }
-        )
-        return
-    write(describe(fitted, errors))
-    write(f"\n{n_predicted} of {len(filled)} values predicted; {output} written, {seconds:.1f} s\n")
+    common.show(
+        "complete",
+        {
+            **summarise(fitted),
+            **errors,
+            "seconds": {"total": seconds},
+            "interrupted": was_interrupted(fitted),
+            "rows": len(filled),
+            "predicted": n_predicted,
+            "output": str(output),
+        },
+        f"{describe(fitted, errors)}\n{n_predicted} of {len(filled)} values predicted; {output} "
+        f"written, {seconds:.1f} s\n",
+    )
 
 
 def _choose_cells(table: Table, cells: str, path: Path) -> str:

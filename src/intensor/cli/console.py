@@ -69,15 +69,7 @@ def check_stdout() -> None:
 
 
 def write(text: str) -> None:
-    """Write text to stdout, or drop it when the caller has closed stdout.
-
-    Raises
-    ------
-    ReaderGoneError
-        When the other end of the pipe is closed.
-    OutputError
-        When the disk is full, or the like.
-    """
+    """Write text to stdout, or drop it when the caller has closed stdout."""
     try:
         for start in range(0, len(text), CHARACTERS_AT_ONCE):
             sys.stdout.write(text[start : start + CHARACTERS_AT_ONCE])
@@ -92,8 +84,8 @@ def write(text: str) -> None:
         raise _output_error(problem) from None
 
 
-def close_output() -> None:
-    """Flush stdout, and keep the interpreter from trying again if that fails."""
+def close_output() -> int:
+    """Flush stdout and return an exit code; the interpreter shall not try again if that fails."""
     try:
         sys.stdout.flush()
     except OSError as problem:
@@ -102,8 +94,10 @@ def close_output() -> None:
             os.dup2(null, sys.stdout.fileno())
             os.close(null)
         if isinstance(problem, BrokenPipeError):
-            raise ReaderGoneError from None
-        raise _output_error(problem) from None
+            return READER_GONE
+        say("error", str(_output_error(problem)))
+        return USAGE
+    return OK
 
 
 def _output_error(problem: OSError) -> OutputError:
@@ -119,44 +113,29 @@ def write_json(figures: Mapping[str, Any]) -> None:
         raise OutputError(
             "stdout is closed, so the JSON object is lost; files that were asked for are written"
         )
-    write(json.dumps(_json_value(figures), indent=2, allow_nan=False) + "\n")
+    text = json.dumps(figures, default=_json_value)
+    finite = json.loads(text, parse_constant=lambda _: None)
+    write(json.dumps(finite, indent=2) + "\n")
 
 
 def _json_value(thing: Any) -> Any:
-    """Return a value that JSON can hold."""
-    if isinstance(thing, Mapping):
-        return {str(name): _json_value(part) for name, part in thing.items()}
-    if isinstance(thing, (list, tuple)):
-        return [_json_value(part) for part in thing]
-    if hasattr(thing, "tolist") and not isinstance(thing, float):  # NumPy's numbers and arrays
-        plain = thing.tolist()
-        # tolist does not convert a long double
-        return _json_value(float(plain) if hasattr(plain, "tolist") else plain)
-    if isinstance(thing, float):
-        return thing if math.isfinite(thing) else None
-    if thing is None or isinstance(thing, (bool, int, str)):
-        return thing
-    return str(thing)
+    """Return what JSON shall hold for arrays and numbers of NumPy, and text for anything else."""
+    if not hasattr(thing, "tolist"):
+        return str(thing)
+    plain = thing.tolist()
+    return float(plain) if hasattr(plain, "tolist") else plain  # tolist keeps a long double
 
 
 def printable(text: str, *, keep: str = "") -> str:
-    r"""Return a text in which characters that a terminal would obey are spelt as escapes.
+    """Return a text in which characters that a terminal would obey are spelt as escapes.
 
     Such characters begin escape sequences, change the direction of the text beside them, or are
     halves of surrogate pairs. Those in ``keep`` stay.
-
-    Examples
-    --------
-    >>> printable("a\x1b[31m\n"), printable("a\n", keep="\n")
-    ('a\\x1b[31m\\n', 'a\n')
     """
     if text.isprintable():
         return text
     return "".join(
-        letter
-        if letter.isprintable() or letter in keep
-        else letter.encode("unicode_escape").decode("ascii")
-        for letter in text
+        letter if letter.isprintable() or letter in keep else ascii(letter)[1:-1] for letter in text
     )
 
 

@@ -11,22 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from intensor.cli.console import (
-    CHECK_FAILED,
-    INTERRUPTED,
-    OK,
-    OutputError,
-    ReaderGoneError,
-    number,
-    rows,
-    say,
-    write,
-    write_json,
-)
-from intensor.cli.fit import fit_table, was_interrupted
+from intensor.cli.console import CHECK_FAILED, OK, OutputError, ReaderGoneError, number, rows, write
+from intensor.cli.fit import exit_code, fit_table
 from intensor.cli.info import describe
 from intensor.cli.io import PAGE_SUFFIXES, check_output, write_page
-from intensor.cli.options import Common
+from intensor.cli.options import Common, PageOutput
 from intensor.errors import FileFormatError
 
 if TYPE_CHECKING:
@@ -48,7 +37,7 @@ FIT_OPTIONS: dict[str, Any] = {"transform": "sqrt", "n_solutions": 5, "exact": "
 
 def demo(
     *,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Page to write (.html).")] = PAGE,
+    output: PageOutput = PAGE,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite a file that is not a report of intensor.")
     ] = False,
@@ -63,12 +52,12 @@ def demo(
     check_output(output, suffixes=PAGE_SUFFIXES, inputs=[])
     if not force:
         _check_replaceable(output)
-    talk = not (common.quiet or common.json)
-    if talk:
+    if not (common.quiet or common.json):
         # The page is written even if nobody reads this; a failing stdout is reported at the end.
         with contextlib.suppress(ReaderGoneError, OutputError):
             write("The first time, compiling takes 10 to 20 seconds; after that it is quick.\n\n")
     from intensor.report import render  # noqa: PLC0415
+    from intensor.report.summary import summarise  # noqa: PLC0415
 
     experiment = _run_experiment(quiet=common.quiet)
     training, errors = experiment.training, experiment.errors["intensor"]
@@ -87,34 +76,31 @@ def demo(
     )
     write_page(output, page)
     seconds = time.perf_counter() - start
-    if common.json:
-        _write_json(experiment, found, output, seconds)
-    elif talk:
-        write(_describe_experiment(experiment, found))
-        write(f"\n{output} written, {seconds:.1f} s\n")
-    if was_interrupted(experiment.fit):
-        say("warning", f"interrupted; {output} shows the best model so far")
-        return INTERRUPTED
-    return OK if found.ok else CHECK_FAILED
+    common.show(
+        "demo",
+        {
+            **summarise(experiment.fit),
+            "verified": found.ok,
+            "held_out": len(experiment.hidden),
+            "errors": experiment.errors,
+            "seconds": {"total": seconds},
+            "output": str(output),
+        },
+        f"{_describe_experiment(experiment, found)}\n{output} written, {seconds:.1f} s\n",
+    )
+    code = exit_code(experiment.fit, f"{output} shows the best model so far")
+    return code or (OK if found.ok else CHECK_FAILED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Experiment:
-    """A fit of the training cells, and how well the hidden cells are predicted.
-
-    Attributes
-    ----------
-    predicted
-        Predictions of the fit for the hidden cells.
-    errors
-        Errors on the hidden cells, by method and by name of the error.
-    """
+    """A fit of the training cells, and how well the hidden cells are predicted."""
 
     fit: Fit
     training: Samples
     hidden: Samples
-    predicted: FloatArray
-    errors: dict[str, dict[str, float]]
+    predicted: FloatArray  # predictions of the fit for the hidden cells
+    errors: dict[str, dict[str, float]]  # by method and by name of the error
 
 
 def _run_experiment(*, quiet: bool) -> _Experiment:
@@ -172,22 +158,6 @@ def _check_replaceable(path: Path) -> None:
             f"{path}: exists and is not a report of intensor; name another file with -o, or "
             "overwrite it with --force"
         )
-
-
-def _write_json(experiment: _Experiment, found: Verification, output: Path, seconds: float) -> None:
-    from intensor.report.summary import summarise  # noqa: PLC0415
-
-    write_json(
-        {
-            "command": "demo",
-            **summarise(experiment.fit).as_dict(),
-            "verified": found.ok,
-            "held_out": len(experiment.hidden),
-            "errors": experiment.errors,
-            "seconds": {"total": seconds},
-            "output": str(output),
-        }
-    )
 
 
 def _describe_experiment(experiment: _Experiment, found: Verification) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from intensor.cli.console import INTERRUPTED, OK, say, write, write_json
+from intensor.cli.console import INTERRUPTED, OK, say
 from intensor.cli.info import describe
 from intensor.cli.io import check_checkpoint, check_output
 from intensor.cli.options import Columns, Common, FitOptions
@@ -56,27 +56,20 @@ def fit(
     fitted = fit_table(table, checked, quiet=common.quiet)
     done = time.perf_counter()
     save(fitted, output)
-    interrupted = was_interrupted(fitted)
     errors = errors_of(fitted, *table.observed())
     seconds = {"read": read - start, "fit": done - read, "total": time.perf_counter() - start}
-    if common.json:
-        write_json(
-            {
-                "command": "fit",
-                **summarise(fitted).as_dict(),
-                **errors,
-                "seconds": seconds,
-                "interrupted": interrupted,
-                "output": str(output),
-            }
-        )
-    elif not common.quiet:
-        write(describe(fitted, errors))
-        write(f"\n{output} written, {seconds['total']:.1f} s\n")
-    if interrupted:
-        say("warning", f"interrupted; the best model so far was saved to {output}")
-        return INTERRUPTED
-    return OK
+    common.show(
+        "fit",
+        {
+            **summarise(fitted),
+            **errors,
+            "seconds": seconds,
+            "interrupted": was_interrupted(fitted),
+            "output": str(output),
+        },
+        f"{describe(fitted, errors)}\n{output} written, {seconds['total']:.1f} s\n",
+    )
+    return exit_code(fitted, f"the best model so far was saved to {output}")
 
 
 def read_data(path: Path, columns: Columns, modes: list[str] | None) -> Table:
@@ -87,15 +80,8 @@ def read_data(path: Path, columns: Columns, modes: list[str] | None) -> Table:
     from intensor.data.readers import read_table  # noqa: PLC0415
     from intensor.data.readers.files import find_format  # noqa: PLC0415
 
-    table = read_table(
-        path,
-        value=columns.value,
-        modes=modes or None,
-        weight=columns.weight,
-        kind=columns.format,
-        one_based=columns.one_based,
-    )
-    if not modes and find_format(path, columns.format).has_columns:
+    table = read_table(path, modes=modes or None, **columns)
+    if not modes and find_format(path, columns["kind"]).has_columns:
         rows = ~np.isnan(table.values)
         observed = table.codes if rows.all() else [codes[rows] for codes in table.codes]
         warn_of_doubts(
@@ -113,7 +99,7 @@ def fit_table(table: Table, options: Options, *, quiet: bool) -> Fit:
 
     coords, values, weights = table.observed()
     with shown_progress(quiet=quiet) as callback, sigterm_as_ctrl_c():
-        found = fit_observations(
+        return fit_observations(
             coords,
             values,
             options,
@@ -122,20 +108,6 @@ def fit_table(table: Table, options: Options, *, quiet: bool) -> Fit:
             labels=table.labels,
             callback=callback,
         )
-    warn_if_empty(found)
-    return found
-
-
-def warn_if_empty(found: Fit) -> None:
-    """Warn if a fit ended so early that its model has no box."""
-    from intensor.solver.result import Status  # noqa: PLC0415
-
-    if not len(found.model) and found.status in (Status.INTERRUPTED, Status.STOPPED):
-        say(
-            "warning",
-            f"the fit ended ({found.status}) before its model had a single box, so it predicts "
-            "nothing but the baseline, if there is one; give it more time",
-        )
 
 
 def was_interrupted(fit: Fit) -> bool:
@@ -143,6 +115,20 @@ def was_interrupted(fit: Fit) -> bool:
     from intensor.solver.result import Status  # noqa: PLC0415
 
     return fit.status is Status.INTERRUPTED
+
+
+def exit_code(fit: Fit, outcome: str) -> int:
+    """Return the exit code of a command that fits; after an interrupt, say what came of it."""
+    if not was_interrupted(fit):
+        return OK
+    if not len(fit.model):
+        say(
+            "warning",
+            f"the fit ended ({fit.status}) before its model had a single box, so it predicts "
+            "nothing but the baseline, if there is one; give it more time",
+        )
+    say("warning", f"interrupted; {outcome}")
+    return INTERRUPTED
 
 
 @contextlib.contextmanager

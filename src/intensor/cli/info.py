@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from intensor.cli.console import (
-    MAX_NAME_LENGTH,
-    OK,
-    check_stdout,
-    number,
-    rows,
-    shortened,
-    write,
-    write_json,
-)
-from intensor.cli.options import Common
+from intensor.cli.console import MAX_NAME_LENGTH, OK, check_stdout, number, rows, shortened
+from intensor.cli.options import Common, ModelFile
 
 if TYPE_CHECKING:
     from intensor.fitting.record import Fit, Validation
@@ -29,7 +18,7 @@ MAX_BOXES = 3
 
 
 def info(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, as fit wrote it.")],
+    model: ModelFile,
     *,
     common: Common,
 ) -> int:
@@ -40,16 +29,14 @@ def info(
     if not (common.json or common.quiet):
         check_stdout()
     fit = load(model)
-    if common.json:
-        labels = dict(zip(fit.labels.modes, map(_json_labels, fit.labels.indices), strict=True))
-        figures = summarise(fit).as_dict()
-        write_json({"command": "info", **figures, "labels": labels, "model": str(model)})
-    elif not common.quiet:
-        modes = (
-            (mode, f"{column.size} labels: {_some_labels(column)}")
-            for mode, column in zip(fit.labels.modes, fit.labels.indices, strict=True)
-        )
-        write(f"{describe(fit)}\n{rows(modes)}\n{_heaviest_boxes(fit)}")
+    named = list(zip(fit.labels.modes, fit.labels.indices, strict=True))
+    labels = {mode: _json_labels(column) for mode, column in named}
+    modes = rows((mode, f"{column.size} labels: {_some_labels(column)}") for mode, column in named)
+    common.show(
+        "info",
+        {**summarise(fit), "labels": labels, "model": str(model)},
+        f"{describe(fit)}\n{modes}\n{_heaviest_boxes(fit)}",
+    )
     return OK
 
 
@@ -57,31 +44,30 @@ def describe(fit: Fit, errors: dict[str, float] | None = None) -> str:
     """Return the summary of a fit, and RMSE and MAE on the observations if they are known."""
     from intensor.report.summary import summarise  # noqa: PLC0415
 
-    summary = summarise(fit)
+    figures = summarise(fit)
+    transform, share = figures["transform"], figures["relative_gap"]
     lengths = " x ".join(
         f"{shortened(mode)} ({length})"
-        for mode, length in zip(summary.modes, summary.shape, strict=True)
+        for mode, length in zip(fit.labels.modes, fit.shape, strict=True)
     )
-    scale = "" if summary.transform == "none" else f" in the {summary.transform} scale"
-    share = f" ({summary.relative_gap:.3g} of the objective)" if summary.objective > 0.0 else ""
-    model = f"{summary.boxes} boxes, radius {number(summary.radius)}"
-    if summary.n_solutions > 1:
-        model += f", mean of {summary.n_solutions} solutions"
+    scale = "" if transform == "none" else f" in the {transform} scale"
+    relative = f" ({share:.3g} of the objective)" if fit.objective > 0.0 else ""
+    averaged = f", mean of {fit.n_solutions} solutions" if fit.n_solutions > 1 else ""
     steps = {
-        f"{summary.transform} transform": summary.transform,
-        "additive baseline": summary.baseline,
-        "remainder kriged": summary.remainder,
+        f"{transform} transform": transform,
+        "additive baseline": figures["baseline"],
+        "remainder kriged": figures["remainder"],
     }
     return rows(
         [
-            ("data", f"{summary.n} observations of {shortened(summary.value)} by {lengths}"),
-            ("status", f"{fit.status}: {summary.message}"),
-            ("objective", f"{number(summary.objective)}  mean squared error{scale}"),
-            ("bound", f"{number(summary.bound)}  proven: no model of this radius is below it"),
-            ("gap", f"{number(summary.gap)}{share}"),
+            ("data", f"{fit.n} observations of {shortened(fit.labels.value)} by {lengths}"),
+            ("status", f"{fit.status}: {fit.status.sentence}"),
+            ("objective", f"{number(fit.objective)}  mean squared error{scale}"),
+            ("bound", f"{number(fit.bound)}  proven: no model of this radius is below it"),
+            ("gap", f"{number(fit.gap)}{relative}"),
             ("rmse", "" if errors is None else f"{number(errors['rmse'])}  on the observations"),
             ("mae", "" if errors is None else number(errors["mae"])),
-            ("model", model),
+            ("model", f"{len(fit.model)} boxes, radius {number(fit.radius)}{averaged}"),
             ("scale", ", ".join(name for name, choice in steps.items() if choice != "none")),
             ("validation", "" if fit.validation is None else _describe_validation(fit.validation)),
         ]
@@ -126,14 +112,10 @@ def _label_text(label: Any) -> str:
 
 def _heaviest_boxes(fit: Fit) -> str:
     """Return weight and labels, mode by mode, of the heaviest boxes."""
-    weights = fit.model.weights.tolist()
-    heaviest = sorted(range(len(weights)), key=lambda index: -abs(weights[index]))[:MAX_BOXES]
     text = ""
-    for index in heaviest:
-        text += f"box of weight {number(weights[index])}\n"
-        covered = zip(
-            fit.labels.modes, fit.labels.indices, fit.model.vertices.box(index), strict=True
-        )
+    for box in islice(fit.model, MAX_BOXES):
+        text += f"box of weight {number(box.weight)}\n"
+        covered = zip(fit.labels.modes, fit.labels.indices, box.indices, strict=True)
         text += rows(
             (f"  {mode}", "all" if len(indices) == column.size else _some_labels(column[indices]))
             for mode, column, indices in covered

@@ -15,7 +15,7 @@ from intensor.storage.atomic import atomic_write, check_writable
 
 if TYPE_CHECKING:
     from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
-    from intensor.cli.options import Columns
+    from intensor.cli.options import CellColumns, Columns
     from intensor.data.labels import Labels
     from intensor.data.table import Table
     from intensor.fitting.record import Fit
@@ -23,23 +23,15 @@ if TYPE_CHECKING:
 
 STDOUT = Path("-")
 PAGE_SUFFIXES = (".html", ".htm")
-TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".tns", ".npz", ".mat")
 TENSOR_SUFFIXES = (".tns", ".npz", ".mat")
 """Suffixes of the formats that hold indices and values, but no labels and no further columns."""
+TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", *TENSOR_SUFFIXES)
 CHARACTERS_AT_ONCE = 1 << 20
 """Characters that are written to stdout at once."""
 
 
 def check_output(path: Path, *, suffixes: Sequence[str], inputs: Iterable[Path]) -> None:
-    """Raise if a file cannot be written, as far as this can be known beforehand.
-
-    Parameters
-    ----------
-    suffixes
-        Suffixes that are allowed.
-    inputs
-        Files that are read, none of which may be overwritten.
-    """
+    """Raise if a file cannot be written, as far as this can be known, or is one of the inputs."""
     if not path.name.lower().endswith(tuple(suffixes)):
         *others, last = suffixes
         listed = f"{', '.join(others)} or {last}" if others else last
@@ -63,13 +55,7 @@ def check_table_output(path: Path, *, inputs: Iterable[Path], json: bool) -> Non
 
 
 def check_checkpoint(checkpoint: CheckpointTarget | None, *, others: Iterable[Path]) -> None:
-    """Raise if a checkpoint cannot be written or resumed from, before the data is read.
-
-    Parameters
-    ----------
-    others
-        Files that the same command reads or writes.
-    """
+    """Raise if a checkpoint cannot be used, or is one of the other files of the command."""
     if checkpoint is None:
         return
     for other in others:
@@ -97,13 +83,12 @@ def check_can_hold(path: Path, labels: Labels) -> None:
         )
 
 
-def read_model_cells(fit: Fit, path: Path, *, kind: str | None, one_based: bool | None) -> Table:
+def read_model_cells(fit: Fit, path: Path, columns: CellColumns) -> Table:
     """Read the cells in a file that a model is to predict."""
     from intensor.data.readers import read_cells  # noqa: PLC0415
 
-    _check_columns(fit, path, kind)
-    labels = fit.labels
-    return read_cells(path, modes=labels.modes, kind=kind, one_based=one_based, like=labels)
+    _check_columns(fit, path, columns["kind"])
+    return read_cells(path, modes=fit.labels.modes, like=fit.labels, **columns)
 
 
 def read_observed(fit: Fit, path: Path, columns: Columns) -> Table:
@@ -113,18 +98,9 @@ def read_observed(fit: Fit, path: Path, columns: Columns) -> Table:
     """
     from intensor.data.readers import read_table  # noqa: PLC0415
 
-    value = columns.value
-    if _check_columns(fit, path, columns.format) and value is None:
-        value = fit.labels.value
-    return read_table(
-        path,
-        value=value,
-        modes=fit.labels.modes,
-        weight=columns.weight,
-        kind=columns.format,
-        one_based=columns.one_based,
-        like=fit.labels,
-    )
+    if _check_columns(fit, path, columns["kind"]) and columns["value"] is None:
+        columns = {**columns, "value": fit.labels.value}
+    return read_table(path, modes=fit.labels.modes, like=fit.labels, **columns)
 
 
 def _check_columns(fit: Fit, path: Path, kind: str | None) -> bool:
@@ -150,11 +126,8 @@ def write_cells(
 ) -> None:
     """Write cells, as columns or as coordinates and values, whichever the format takes.
 
-    Parameters
-    ----------
-    shape
-        Lengths of the modes, for tensors. Coordinates may reach beyond: a cell that is predicted
-        may have an index that the model has never seen.
+    Coordinates may reach beyond the shape: a cell that is predicted may have an index that the
+    model has never seen.
     """
     from intensor.data.writers import write_table, write_tensor  # noqa: PLC0415
 

@@ -8,56 +8,59 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, cast, get_type_hints
 
 import typer
 
-from intensor.cli.console import guard
+from intensor.cli.console import guard, write, write_json
 from intensor.options import declared
-from intensor.options.option import CommandLine, NumberOrText, Option
+from intensor.options.option import NumberOrText, Option
 
 FORMAT = Option(
-    name="format",
+    name="kind",
+    spellings=("--format",),
     choices=("csv", "tsv", "parquet", "tns", "npz", "mat"),
     summary="Format of the data file, if its suffix does not say it.",
-    command=CommandLine(),
 )
 ONE_BASED = Option(
     name="one_based",
     summary="Whether indices of .tns, .npz and .mat files begin at 1 or 0.",
-    command=CommandLine(
-        type=bool,
-        spellings=("--one-based/--zero-based",),
-        shown_default="1 for .tns and .mat unless a 0 occurs, 0 for .npz",
-    ),
+    type=bool,
+    spellings=("--one-based/--zero-based",),
+    shown_default="1 for .tns and .mat unless a 0 occurs, 0 for .npz",
 )
 QUIET = Option(
     name="quiet",
     default=False,
     summary="No progress and no summary; errors and files only.",
-    command=CommandLine(type=bool, spellings=("--quiet", "-q")),
+    spellings=("--quiet", "-q"),
 )
 JSON = Option(
-    name="json",
-    default=False,
-    summary="Print one JSON object with all figures on stdout.",
-    command=CommandLine(type=bool, spellings=("--json",)),
+    name="json", default=False, summary="Print one JSON object with all figures on stdout."
 )
-DEBUG = Option(
-    name="debug",
-    default=False,
-    summary="Show tracebacks of errors.",
-    command=CommandLine(type=bool, spellings=("--debug",)),
-)
-FitOptions = Annotated[
-    dict[str, Any],
-    tuple(option for option in declared.FIT_OPTIONS if option.command is not None),
+DEBUG = Option(name="debug", default=False, summary="Show tracebacks of errors.")
+
+# Parameters of several commands.
+
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, as fit wrote it.")]
+FittedData = Annotated[
+    Path, typer.Argument(metavar="DATA", help="The observations that it was fitted to.")
 ]
+TableOutput = Annotated[
+    Path, typer.Option("--output", "-o", help="File to write; - for CSV on stdout.")
+]
+PageOutput = Annotated[Path, typer.Option("--output", "-o", help="Page to write (.html).")]
+FitOptions = Annotated[dict[str, Any], declared.FIT_OPTIONS]
 """How to fit: the options that ``check_options`` takes, by name."""
+CellColumns = Annotated[dict[str, Any], (FORMAT, ONE_BASED)]
+"""How to read a file of cells: keywords of ``read_cells``."""
+Columns = Annotated[dict[str, Any], (declared.VALUE, declared.WEIGHT, FORMAT, ONE_BASED)]
+"""How to read a file of observations: keywords of ``read_table``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,15 +71,12 @@ class Common:
     json: Annotated[bool, JSON] = False
     debug: Annotated[bool, DEBUG] = False
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
-    """How to read a file of observations."""
-
-    value: Annotated[str | None, declared.VALUE] = None
-    weight: Annotated[str | None, declared.WEIGHT] = None
-    format: Annotated[str | None, FORMAT] = None
-    one_based: Annotated[bool | None, ONE_BASED] = None
+    def show(self, command: str, figures: Mapping[str, Any], text: str) -> None:
+        """Print the result of a command: its figures as JSON, or text for people unless quiet."""
+        if self.json:
+            write_json({"command": command, **figures})
+        elif not self.quiet:
+            write(text)
 
 
 class _Choice(StrEnum):
@@ -86,10 +86,7 @@ class _Choice(StrEnum):
 def as_command(function: Callable[..., int]) -> Callable[..., int]:
     """Return a command for typer, in which errors become exit codes.
 
-    Parameters
-    ----------
-    function
-        Its parameters are annotated for typer or with options; one is ``common``.
+    The parameters of the function are annotated for typer or with options; one is ``common``.
     """
     hints = get_type_hints(function, include_extras=True)
     groups: dict[str, list[str]] = {}
@@ -129,20 +126,22 @@ def _declaration(hint: Any) -> Any:
 
 def _option_parameter(option: Option) -> inspect.Parameter:
     """Return a declared option as typer understands it."""
-    command = option.command or CommandLine()
-    kind, default, parser = command.type, option.default, None
+    default, parser, spellings = option.default, None, option.spellings
+    kind = option.type or (str if default is None else type(default))
     if kind == NumberOrText:
         kind, parser = str, _read_number
         default = None if default is None else str(default)
     elif option.choices:
         kind = cast(Any, _Choice)(option.name, {choice: choice for choice in option.choices})
         default = None if default is None else kind(default)
+    elif kind is bool and not spellings:
+        spellings = (f"--{option.name}",)  # without typer's --no- form
     shown = typer.Option(
-        *command.spellings,
+        *spellings,
         help=option.summary,
-        metavar=command.metavar,
-        show_default=command.shown_default or True,
-        rich_help_panel=command.panel,
+        metavar=option.metavar,
+        show_default=option.shown_default or True,
+        rich_help_panel="Solver" if option in declared.SOLVER_OPTIONS else None,
         parser=parser,
     )
     return inspect.Parameter(

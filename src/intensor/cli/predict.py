@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from intensor.cli.console import OK, write, write_json
+from intensor.cli.console import OK
 from intensor.cli.io import (
     STDOUT,
     check_can_hold,
@@ -16,7 +16,7 @@ from intensor.cli.io import (
     read_model_cells,
     write_cells,
 )
-from intensor.cli.options import FORMAT, ONE_BASED, Common
+from intensor.cli.options import CellColumns, Common, ModelFile, TableOutput
 from intensor.options import declared
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, as fit wrote it.")],
+    model: ModelFile,
     cells: Annotated[
         Path,
         typer.Argument(
@@ -34,12 +34,9 @@ def predict(
         ),
     ],
     *,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="File to write; - for CSV on stdout.")
-    ] = STDOUT,
+    output: TableOutput = STDOUT,
     unseen: Annotated[str, declared.UNSEEN] = declared.UNSEEN.default,
-    format: Annotated[str | None, FORMAT] = None,
-    one_based: Annotated[bool | None, ONE_BASED] = None,
+    columns: CellColumns,
     common: Common,
 ) -> int:
     """Predict cells with a model.
@@ -52,22 +49,22 @@ def predict(
 
     fit = load(model)
     check_can_hold(output, fit.labels)
-    table = read_model_cells(fit, cells, kind=format, one_based=one_based)
+    table = read_model_cells(fit, cells, columns)
     predicted = fit.predict(table, unseen=unseen)
     n_unseen = _write(output, fit, table, predicted)
-    if common.json:
-        write_json(
-            {
-                "command": "predict",
-                "n": len(predicted),
-                "unseen": n_unseen,
-                "seconds": {"total": time.perf_counter() - start},
-                "output": str(output),
-            }
-        )
-    elif output != STDOUT and not common.quiet:
-        unseen_part = f", {n_unseen} of them of labels without observations" if n_unseen else ""
-        write(f"{len(predicted)} cells predicted{unseen_part}; {output} written\n")
+    if output == STDOUT:
+        return OK
+    unseen_part = f", {n_unseen} of them of labels without observations" if n_unseen else ""
+    common.show(
+        "predict",
+        {
+            "n": len(predicted),
+            "unseen": n_unseen,
+            "seconds": {"total": time.perf_counter() - start},
+            "output": str(output),
+        },
+        f"{len(predicted)} cells predicted{unseen_part}; {output} written\n",
+    )
     return OK
 
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from intensor.cli.console import OK, write, write_json
+from intensor.cli.console import OK
 from intensor.cli.io import PAGE_SUFFIXES, check_output, read_observed, write_page
-from intensor.cli.options import Columns, Common
+from intensor.cli.options import Columns, Common, FittedData, ModelFile, PageOutput
 
 
 def report(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, as fit wrote it.")],
-    data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="The observations that it was fitted to.")
-    ],
+    model: ModelFile,
+    data: FittedData,
     *,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Page to write (.html).")],
+    output: PageOutput,
     title: Annotated[
         str | None, typer.Option(help="Title of the page.", show_default="what was fitted")
     ] = None,
@@ -36,9 +33,10 @@ def report(
     found = fit.verify(table)
     page = render(fit, table, verification=found, title=title)
     write_page(output, page)
-    if common.json:
-        write_json({"command": "report", "ok": found.ok, "bytes": len(page), "output": str(output)})
-    elif not common.quiet:
-        verdict = "nothing fails" if found.ok else "the certificate FAILS"
-        write(f"{output} written ({verdict} on this data)\n")
+    verdict = "nothing fails" if found.ok else "the certificate FAILS"
+    common.show(
+        "report",
+        {"ok": found.ok, "bytes": len(page), "output": str(output)},
+        f"{output} written ({verdict} on this data)\n",
+    )
     return OK

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from intensor.cli.console import CHECK_FAILED, OK, number, write, write_json
+from intensor.cli.console import CHECK_FAILED, OK, number
 from intensor.cli.io import read_observed
-from intensor.cli.options import Columns, Common
+from intensor.cli.options import Columns, Common, FittedData, ModelFile
 
 
 def verify(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, as fit wrote it.")],
-    data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="The observations that it was fitted to.")
-    ],
+    model: ModelFile,
+    data: FittedData,
     *,
     effort: Annotated[
         float, typer.Option(help="Additions that the check of the bound may take.")
@@ -36,30 +34,22 @@ def verify(
     fit = load(model)
     table = read_observed(fit, data, columns)
     found = fit.verify(table, effort=effort)
-    if common.json:
-        write_json(
-            {
-                "command": "verify",
-                "ok": found.ok,
-                "complete": found.complete,
-                "objective": found.objective,
-                "bound": found.bound,
-                "gap": found.gap,
-                "checks": [
-                    {"name": check.name, "passed": check.passed, "message": check.message}
-                    for check in found.checks
-                ],
-                "n": len(table) - len(table.missing()),
-                "seconds": {"total": time.perf_counter() - start},
-            }
-        )
-    elif not common.quiet:
-        write(f"{found}\n\n")
-        verdict = "the certificate holds" if found.ok else "the certificate FAILS"
-        if found.ok and not found.complete:
-            verdict = "nothing fails, but not everything could be checked"
-        write(
-            f"{verdict}: objective {number(found.objective)}, bound {number(found.bound)}, "
-            f"gap {number(found.gap)}\n"
-        )
+    verdict = "the certificate holds" if found.ok else "the certificate FAILS"
+    if found.ok and not found.complete:
+        verdict = "nothing fails, but not everything could be checked"
+    common.show(
+        "verify",
+        {
+            "ok": found.ok,
+            "complete": found.complete,
+            "objective": found.objective,
+            "bound": found.bound,
+            "gap": found.gap,
+            "checks": list(map(asdict, found.checks)),
+            "n": len(table) - len(table.missing()),
+            "seconds": {"total": time.perf_counter() - start},
+        },
+        f"{found}\n\n{verdict}: objective {number(found.objective)}, bound {number(found.bound)}, "
+        f"gap {number(found.gap)}\n",
+    )
     return OK if found.ok else CHECK_FAILED

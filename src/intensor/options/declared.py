@@ -5,15 +5,15 @@ Options that name parts of a later stage (such as ``version``) are looked up and
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from os import PathLike
 from pathlib import Path
+from typing import Any, TypedDict
 
 from intensor.options import ranges
-from intensor.options.option import REQUIRED, CommandLine, NumberOrText, Option
-from intensor.options.unseen import Unseen, as_unseen
-
-SOLVER = "Solver"
-"""Heading of the options of every solve in the help of the commands."""
+from intensor.options.option import REQUIRED, NumberOrText, Option
+from intensor.options.unseen import Unseen
 
 # How to solve.
 
@@ -34,7 +34,8 @@ VERSION = Option(
     summary="Version of the solver.",
     details='It is "fast", or a number from 0 to 10: a row in the table of the paper, '
     "which ran them with ``tol=1e-4, rtol=0``.",
-    command=CommandLine(type=NumberOrText, metavar="fast|0-10", panel=SOLVER),
+    type=NumberOrText,
+    metavar="fast|0-10",
 )
 TOL = Option(
     name="tol",
@@ -43,7 +44,6 @@ TOL = Option(
     details="A solve stops when the proven gap is at most "
     "``max(tol, rtol * mean(values**2))``, in the fitted scale.",
     rule=partial(ranges.check_at_least, low=0.0),
-    command=CommandLine(type=float, panel=SOLVER),
 )
 SOLVE_RTOL = Option(
     name="rtol",
@@ -57,26 +57,27 @@ TIME_LIMIT = Option(
     details="The time in which kernels are compiled, once per machine, or loaded, once per "
     "process, does not count.",
     rule=ranges.check_positive,
-    command=CommandLine(type=float, metavar="SECONDS", panel=SOLVER),
+    type=float,
+    metavar="SECONDS",
 )
 MAX_ITERATIONS = Option(
     name="max_iterations",
     summary="Stop every solve after this many iterations.",
     rule=partial(ranges.check_at_least, low=0, integer=True),
-    command=CommandLine(type=int, panel=SOLVER),
+    type=int,
 )
 SEED = Option(
     name="seed",
     default=0,
     summary="Seed of all random choices; the same seed gives the same result.",
     rule=partial(ranges.check_at_least, low=0, integer=True),
-    command=CommandLine(type=int, panel=SOLVER),
 )
 THREADS = Option(
     name="threads",
     summary="Largest number of threads, by default one per core; the result does not depend on it.",
     rule=partial(ranges.check_at_least, low=1, integer=True),
-    command=CommandLine(type=int, shown_default="one per core", panel=SOLVER),
+    type=int,
+    shown_default="one per core",
 )
 EXACT = Option(
     name="exact",
@@ -89,7 +90,6 @@ EXACT = Option(
     'free bound. "auto" takes "enumeration" or "branch", whichever should be faster, if a call '
     "should end within the time limit, or within a minute if there is none; otherwise versions "
     '0-10 use HiGHS, and "fast" uses none.',
-    command=CommandLine(panel=SOLVER),
 )
 DEVICE = Option(
     name="device",
@@ -100,7 +100,6 @@ DEVICE = Option(
     details='"cuda" is an NVIDIA device (install ``intensor[gpu]``). "auto" uses it if there is '
     "one and the data is large enough to gain from it. Arrays that ``solve`` is given on a device "
     "stay there; coordinates may then be a sequence of p arrays.",
-    command=CommandLine(panel=SOLVER),
 )
 MEMORY_LIMIT = Option(
     name="memory_limit",
@@ -109,9 +108,9 @@ MEMORY_LIMIT = Option(
     "When ``solve`` reads files, it cuts the cells into shards that fit; by default, into a "
     "quarter of the machine's memory.",
     rule=ranges.check_memory,
-    command=CommandLine(
-        type=NumberOrText, metavar="BYTES", shown_default="what is available", panel=SOLVER
-    ),
+    type=NumberOrText,
+    metavar="BYTES",
+    shown_default="what is available",
 )
 CLIENT = Option(
     name="client",
@@ -125,14 +124,12 @@ ALLOW_NEGATIVE = Option(
     name="allow_negative",
     default=False,
     summary="Whether to fit negative values too (the model stays nonnegative).",
-    rule=ranges.check_flag,
 )
 SIGNED = Option(
     name="signed",
     default=False,
     summary='Whether boxes may have negative weights; only for the version "fast".',
     details="The radius then bounds the sum of the weights' sizes, and values may be negative.",
-    rule=ranges.check_flag,
 )
 CALLBACK = Option(
     name="callback",
@@ -147,13 +144,14 @@ CHECKPOINT = Option(
     details="A run that Ctrl-C or a limit ended can be resumed, too. An existing file is never "
     "replaced unless ``resume`` is given. A file is for one run: searches over settings and "
     "cross-validation need one for each fit.",
-    command=CommandLine(type=Path, metavar="FILE", panel=SOLVER),
+    type=Path,
+    metavar="FILE",
 )
 CHECKPOINT_EVERY = Option(
     name="checkpoint_every",
     default=60.0,
     summary="Seconds between two writes of the checkpoint; it is also written at the end.",
-    command=CommandLine(type=float, metavar="SECONDS", panel=SOLVER),
+    metavar="SECONDS",
 )
 RESUME = Option(
     name="resume",
@@ -161,8 +159,6 @@ RESUME = Option(
     summary="Whether to resume from the checkpoint, if the file exists.",
     details="Data and options must be the same as before, except limits, threads, device, client "
     "and callback. The time spent before counts.",
-    rule=ranges.check_flag,
-    command=CommandLine(type=bool, spellings=("--resume",), panel=SOLVER),
 )
 
 # How to fit.
@@ -173,7 +169,8 @@ RADIUS = Option(
     summary=SOLVE_RADIUS.summary,
     details='It is in the fitted scale. "auto" chooses it by validation.',
     rule=ranges.check_radius_or_auto,
-    command=CommandLine(type=NumberOrText, metavar="auto|NUMBER"),
+    type=NumberOrText,
+    metavar="auto|NUMBER",
 )
 TRANSFORM = Option(
     name="transform",
@@ -183,7 +180,6 @@ TRANSFORM = Option(
     summary="Scale to fit in.",
     details='It is "none", "sqrt", "log1p", a pair (function, inverse), or "auto" to choose by '
     "validation.",
-    command=CommandLine(),
 )
 BASELINE = Option(
     name="baseline",
@@ -191,7 +187,6 @@ BASELINE = Option(
     choices=("none", "additive", "auto"),
     summary="Main effects to take out before boxes are fitted.",
     details='They are "none", "additive", or "auto" to choose by validation.',
-    command=CommandLine(),
 )
 REMAINDER = Option(
     name="remainder",
@@ -201,14 +196,12 @@ REMAINDER = Option(
     details='It is "none", "kriging", or "auto" to choose by validation. Kriging needs a tensor '
     "that is small and not too sparse. It does not change the certificate, which is that of the "
     "boxes.",
-    command=CommandLine(),
 )
 N_SOLUTIONS = Option(
     name="n_solutions",
     default=1,
     summary="Number of models, from different seeds, to average.",
     rule=partial(ranges.check_at_least, low=1, integer=True),
-    command=CommandLine(type=int),
 )
 VALIDATION = Option(
     name="validation",
@@ -216,7 +209,8 @@ VALIDATION = Option(
     summary="Share of the cells to hold out (0.1), or number of folds (5).",
     details='"auto" holds out a tenth, up to four times if that is few cells.',
     rule=ranges.check_validation,
-    command=CommandLine(type=NumberOrText, metavar="SHARE|FOLDS|auto"),
+    type=NumberOrText,
+    metavar="SHARE|FOLDS|auto",
 )
 SCORING = Option(
     name="scoring",
@@ -225,14 +219,12 @@ SCORING = Option(
     summary="Validation error.",
     details='It is "rmse", "mae", "mape" or "balanced". For "balanced", large and small values '
     "both count: it is the geometric mean of the RMSE and the mean squared difference of roots.",
-    command=CommandLine(),
 )
 N_RADII = Option(
     name="n_radii",
     default=20,
     summary="Largest number of radii to try.",
     rule=partial(ranges.check_at_least, low=1, integer=True),
-    command=CommandLine(type=int),
 )
 RTOL = Option(
     name="rtol",
@@ -241,7 +233,8 @@ RTOL = Option(
     "cells.",
     details='If too few cells were held out, "auto" is 1e-4.',
     rule=ranges.check_rtol_or_auto,
-    command=CommandLine(type=NumberOrText, metavar="auto|NUMBER", panel=SOLVER),
+    type=NumberOrText,
+    metavar="auto|NUMBER",
 )
 RANDOM_STATE = Option(
     name="random_state",
@@ -254,13 +247,12 @@ UNSEEN = Option(
     name="unseen",
     default="warn",
     choices=tuple(map(str, Unseen)),
-    rule=lambda _, unseen: as_unseen(unseen),
+    rule=lambda _, unseen: Unseen(unseen),
     summary="What to do about an index without observations: predict the mean over its mode, with "
     "a warning or without, or raise an error.",
     details='"warn" issues an ``UnseenIndexWarning``, "mean" predicts silently, and "error" raises '
     "an ``UnseenIndexError``. The folds of a cross-validation often leave an index without "
     'observations: use "mean" there.',
-    command=CommandLine(),
 )
 
 # Which part of the data to fit.
@@ -270,19 +262,20 @@ VALUE = Option(
     summary="Column of the values in a table.",
     details='By default it is the one called "value". Null or NaN in it is a missing value, to be '
     "filled.",
-    command=CommandLine(shown_default='"value", or what the model says'),
+    shown_default='"value", or what the model says',
 )
 MODES = Option(
     name="modes",
     summary="Columns of labels in a table, one for each mode, that say which cell a row is.",
     details="By default they are all other columns.",
-    command=CommandLine(type=list[str], spellings=("--mode",), shown_default="all other columns"),
+    type=list[str],
+    spellings=("--mode",),
+    shown_default="all other columns",
 )
 WEIGHT = Option(
     name="weight",
     summary="Column of a table that says how much each row counts.",
     details="By default all rows count the same.",
-    command=CommandLine(),
 )
 CELLS = Option(
     name="cells",
@@ -303,7 +296,9 @@ SOLVE_OPTIONS = (
     *(SHAPE, SOLVE_RADIUS, VERSION, TOL, SOLVE_RTOL, *_LIMITS),
     *(CLIENT, ALLOW_NEGATIVE, SIGNED, CALLBACK, *_CHECKPOINTS),
 )
-FIT_OPTIONS = (*_CHOICES, VERSION, TOL, RTOL, *_LIMITS, *_CHECKPOINTS)
+SOLVER_OPTIONS = (VERSION, TOL, RTOL, *_LIMITS, *_CHECKPOINTS)
+"""The options of a fit that go to every solve."""
+FIT_OPTIONS = (*_CHOICES, *SOLVER_OPTIONS)
 """How to fit: the options that ``check_options`` takes."""
 COMPLETE_OPTIONS = (VALUE, MODES, WEIGHT, CELLS, UNSEEN, *FIT_OPTIONS, CLIENT, CALLBACK)
 ESTIMATOR_OPTIONS = (
@@ -311,3 +306,35 @@ ESTIMATOR_OPTIONS = (
     *(UNSEEN, SHAPE, CLIENT, CALLBACK),
 )
 """Options of ``TensorCompleter``; its seed is called ``random_state``, as in scikit-learn."""
+
+# The types of the options of a fit, for editors and type checkers.
+
+TransformPair = tuple[Callable[..., Any], Callable[..., Any]]
+"""A function and its inverse."""
+
+
+class FitOptions(TypedDict, total=False):
+    """The options of ``FIT_OPTIONS``, as keywords; the seed also as ``random_state``."""
+
+    radius: float | str
+    transform: str | TransformPair
+    baseline: str
+    remainder: str
+    n_solutions: int
+    validation: float | str
+    scoring: str
+    n_radii: int
+    version: int | str
+    tol: float
+    rtol: float | str
+    max_iterations: int | None
+    time_limit: float | None
+    seed: int
+    random_state: Any
+    threads: int | None
+    exact: str
+    device: str
+    memory_limit: int | str | None
+    checkpoint: str | PathLike[str] | None
+    checkpoint_every: float
+    resume: bool

@@ -25,60 +25,21 @@ Documented = TypeVar("Documented", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommandLine:
-    """How the commands spell an option.
-
-    Attributes
-    ----------
-    type
-        Type that is read; options with choices need none.
-    spellings
-        Names such as "--quiet" and "-q"; by default the name of the option.
-    metavar, shown_default
-        What the help shows for the argument and for the default, if not their plain values.
-    panel
-        Heading of the help under which the option is listed.
-    """
-
-    type: Any = str
-    spellings: tuple[str, ...] = ()
-    metavar: str | None = None
-    shown_default: str | None = None
-    panel: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """An option, declared once for all functions and commands that have it.
+    """An option, declared once for all functions and commands that have it."""
 
-    Attributes
-    ----------
-    name
-        Keyword in Python.
-    default
-        Value when the option is not given, or ``REQUIRED``. None is only valid as a default.
-    summary
-        One sentence, which is also the help of the command line.
-    details
-        Further sentences for the docstrings.
-    choices
-        The texts that are allowed; empty if they are not limited to a list.
-    extensible
-        Whether other values than the choices are possible, which a later stage checks.
-    rule
-        Function of name and value that returns the value to use inside, or raises.
-    command
-        Spelling on the command line; None if the commands do not have this option.
-    """
-
-    name: str
-    default: Any = None
-    summary: str
-    details: str = ""
-    choices: tuple[str, ...] = ()
-    extensible: bool = False
+    name: str  # keyword in Python
+    default: Any = None  # value when the option is not given; None is only valid as a default
+    summary: str  # one sentence, which is also the help of the command line
+    details: str = ""  # further sentences for the docstrings
+    choices: tuple[str, ...] = ()  # texts that are allowed; empty if they are not limited
+    extensible: bool = False  # whether a later stage accepts other values than the choices
     rule: Callable[[str, Any], Any] | None = None
-    command: CommandLine | None = None
+    """Function of name and value that returns the value to use inside, or raises."""
+    type: Any = None  # type that the command line reads, if not that of the default
+    spellings: tuple[str, ...] = ()  # on the command line, if not the name: "--quiet", "-q"
+    metavar: str | None = None  # how the help of the command line shows the argument
+    shown_default: str | None = None  # how the help shows the default, if not as it is
 
     def check(self, value: Any) -> Any:
         """Return the value in the form that is used inside, or raise what is wrong with it."""
@@ -86,6 +47,8 @@ class Option:
             return None
         if self.rule is not None:
             return self.rule(self.name, value)
+        if isinstance(self.default, bool):
+            return bool(value)
         if self.choices and not self.extensible:
             if not isinstance(value, str) or value not in self.choices:
                 *others, last = map(repr, self.choices)

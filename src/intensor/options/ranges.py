@@ -22,18 +22,10 @@ FALLBACK_MEMORY_BYTES = 4 << 30
 
 
 class HeldOut(NamedTuple):
-    """How cells are held out for validation.
+    """How cells are held out for validation."""
 
-    Attributes
-    ----------
-    folds
-        Number of folds; 1 to hold a share out once, None to choose by the amount of data.
-    share
-        Share of the cells in each fold.
-    """
-
-    folds: int | None
-    share: float
+    folds: int | None  # 1 to hold a share out once, None to choose by the amount of data
+    share: float  # share of the cells in each fold
 
 
 def check_at_least(name: str, value: Any, low: float, *, integer: bool = False) -> Any:
@@ -55,11 +47,6 @@ def check_positive(name: str, value: Any) -> float:
     if not real or not _as_float(value) > 0.0:
         raise SettingError(f"{name} is {value!r}; expected a positive number of seconds, or None")
     return _as_float(value)
-
-
-def check_flag(name: str, value: Any) -> bool:
-    """Return the truth of a value, by Python's rules."""
-    return bool(value)
 
 
 def check_callable(name: str, value: Any) -> Any:
@@ -99,15 +86,7 @@ def check_rtol_or_auto(name: str, value: Any) -> float | None:
 
 
 def check_validation(name: str, value: Any) -> HeldOut:
-    """Return how cells are held out: 5 means five folds, 0.1 a tenth of the cells, once.
-
-    Examples
-    --------
-    >>> check_validation("validation", 5)
-    HeldOut(folds=5, share=0.2)
-    >>> check_validation("validation", "auto")
-    HeldOut(folds=None, share=0.1)
-    """
+    """Return how cells are held out: 5 means five folds, 0.1 a tenth of the cells, once."""
     if isinstance(value, str) and value == AUTO:
         return HeldOut(None, DEFAULT_HELD_OUT_SHARE)
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
@@ -124,13 +103,7 @@ def check_validation(name: str, value: Any) -> HeldOut:
 
 
 def check_memory(name: str, limit: Any) -> int:
-    """Return a number of bytes, given as a number or as text.
-
-    Examples
-    --------
-    >>> [check_memory("memory_limit", limit) for limit in ("1.5 GiB", "200MB", 10**9)]
-    [1610612736, 200000000, 1000000000]
-    """
+    """Return a number of bytes, given as a number or as text."""
     found = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]i?)?B?\s*", str(limit), re.IGNORECASE)
     try:
         amount = float(found[1]) if found and not isinstance(limit, bool) else math.nan

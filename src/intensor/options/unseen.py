@@ -1,9 +1,6 @@
 """The option ``unseen``: what to do about an index that no observation has."""
 
-from __future__ import annotations
-
 from enum import StrEnum
-from typing import Any
 
 from intensor.errors import SettingError
 
@@ -19,15 +16,6 @@ class Unseen(StrEnum):
     MEAN = "mean"
     ERROR = "error"
 
-
-def as_unseen(unseen: Any) -> Unseen:
-    """Return the member that a string names.
-
-    Examples
-    --------
-    >>> as_unseen("mean") is Unseen.MEAN
-    True
-    """
-    if isinstance(unseen, str) and unseen in list(Unseen):
-        return Unseen(unseen)
-    raise SettingError(f"unseen is {unseen!r}; expected 'warn', 'mean' or 'error'")
+    @classmethod
+    def _missing_(cls, value: object) -> None:
+        raise SettingError(f"unseen is {value!r}; expected 'warn', 'mean' or 'error'")

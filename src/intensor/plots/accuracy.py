@@ -64,19 +64,8 @@ def draw_scatter(
 ) -> PolyCollection | None:
     """Draw predicted against observed values, as points or, if there are many, as hexagons.
 
-    Parameters
-    ----------
-    value
-        Name of the values, ready to be drawn (see ``plain_label``).
-    max_points
-        Most observations that are drawn as points.
-    n_hexagons, colours
-        Number of hexagons across, and their colours by the number of observations.
-
-    Returns
-    -------
-    PolyCollection or None
-        The hexagons, for a colour bar.
+    ``value`` names the values, ready to be drawn (see ``plain_label``); ``n_hexagons`` is their
+    number across. Hexagons are returned for a colour bar.
     """
     low, high = value_range(np.concatenate((observed, predicted)))
     hexagons = None
@@ -93,8 +82,7 @@ def draw_scatter(
     else:
         ax.scatter(observed, predicted, s=14, color=BLUE, alpha=0.5, linewidths=0)
     ax.plot([low, high], [low, high], color=ORANGE, ls="--", lw=1.2, label="prediction is right")
-    ax.set_xlabel(f"observed {value}")
-    ax.set_ylabel(f"predicted {value}")
+    ax.set(xlabel=f"observed {value}", ylabel=f"predicted {value}")
     ax.legend(loc="upper left", fontsize="small")
     return hexagons
 

@@ -93,7 +93,6 @@ def _draw_panels(
     left, right = figure.subplots(1, 2, sharey=True)
     title = f"observed ({np.sum(known)} cells)"
     for panel, name, picture in ((left, title, observed), (right, "completed", completed)):
-        panel.set_facecolor(BACKGROUND)
         image = panel.imshow(
             picture,
             aspect="auto",
@@ -102,8 +101,7 @@ def _draw_panels(
             vmin=float(together.min()),
             vmax=float(together.max()),
         )
-        panel.set_title(name)
-        panel.set_xlabel(plain_label(fit.labels.modes[columns]))
+        panel.set(facecolor=BACKGROUND, title=name, xlabel=plain_label(fit.labels.modes[columns]))
         label_indices(panel.xaxis, fit.labels.indices[columns])
     label_indices(left.yaxis, fit.labels.indices[rows])
     left.set_ylabel(plain_label(fit.labels.modes[rows]))

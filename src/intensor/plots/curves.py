@@ -36,25 +36,13 @@ MAX_CURVE_POINTS = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ConvergenceSeries:
-    """Objective and proven bound of a solve over time.
+    """Objective and proven bound of a solve over time, as (m,) arrays; NaN cannot be drawn."""
 
-    Attributes
-    ----------
-    times
-        (m,) seconds since the first iteration, or iteration numbers when the clock did not move.
-    unit
-        Name of what ``times`` holds.
-    objective, bound
-        (m,) values in the fitted scale; NaN where they cannot be drawn.
-    log
-        Whether they need a logarithmic axis.
-    """
-
-    times: FloatArray
-    unit: str
-    objective: FloatArray
+    times: FloatArray  # since the first iteration; iterations when the clock did not move
+    unit: str  # name of what ``times`` holds
+    objective: FloatArray  # in the fitted scale, like the bound
     bound: FloatArray
-    log: bool
+    log: bool  # whether they need a logarithmic axis
 
     def __len__(self) -> int:
         return int(self.times.size)
@@ -100,8 +88,7 @@ def convergence(fit_or_result: Fit | Result, *, ax: Axes | None = None) -> Axes:
         raise SettingError(f"convergence got {fit_or_result!r}; expected a fit or a result")
     ax = new_axes(ax)
     series = convergence_series(result)
-    ax.set_xlabel(series.unit)
-    ax.set_ylabel("mean squared error")
+    ax.set(xlabel=series.unit, ylabel="mean squared error")
     if not len(series):
         ax.text(0.5, 0.5, "no progress was recorded", ha="center", transform=ax.transAxes)
         return ax
@@ -172,8 +159,8 @@ def radius_path(fit: Fit, *, ax: Axes | None = None) -> Axes:
         set_log_scale(ax.yaxis)
     elif low < np.nanmin(errors, initial=np.inf):  # the errors are equal but for rounding
         ax.set_ylim(low, high)
-    ax.set_xlabel("radius (fitted scale)")
-    ax.set_ylabel(f"held-out {scoring} of {plain_label(fit.labels.value)}")
+    held_out = f"held-out {scoring} of {plain_label(fit.labels.value)}"
+    ax.set(xlabel="radius (fitted scale)", ylabel=held_out)
     ax.legend(fontsize="small")
     return ax
 

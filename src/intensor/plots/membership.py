@@ -59,8 +59,7 @@ def boxes(
     for mode, part in enumerate(mode_slices(fit.shape)):
         _draw_mode(panels[mode], flags[:, part], colours(norm(weights)))
         label_indices(panels[mode].yaxis, fit.labels.indices[mode])
-        panels[mode].set_ylabel(plain_label(fit.labels.modes[mode]))
-        panels[mode].set_xticks([])
+        panels[mode].set(ylabel=plain_label(fit.labels.modes[mode]), xticks=[])
     last = panels[-1]
     last.set_xticks(range(shown), [number(weight, digits=3) for weight in weights])
     last.tick_params(axis="x", bottom=False, labelrotation=45 if shown > 6 else 0)
@@ -73,15 +72,14 @@ def _draw_mode(panel: Axes, flags: FlagArray, colours: FloatArray) -> None:
     """Draw the panel of one mode from (k, length) flags and (k, 4) colours of k boxes."""
     shown, length = flags.shape
     edges = np.linspace(0, length, min(length, MAX_ROWS) + 1).round().astype(np.int64)
-    panel.set_facecolor(BACKGROUND)
-    panel.set_xlim(-0.5, max(shown, 1) - 0.5)
-    panel.set_ylim(length - 0.5, -0.5)
+    right, bottom = max(shown, 1) - 0.5, length - 0.5
+    panel.set(facecolor=BACKGROUND, xlim=(-0.5, right), ylim=(bottom, -0.5))
     if not shown:
         return
     covered = np.add.reduceat(flags.astype(np.float64), edges[:-1], axis=1) / np.diff(edges)
     picture = np.repeat(colours[np.newaxis], edges.size - 1, axis=0)
     picture[:, :, 3] = np.sqrt(covered.T)
-    extent = (-0.5, shown - 0.5, length - 0.5, -0.5)
+    extent = (-0.5, right, bottom, -0.5)
     panel.imshow(picture, aspect="auto", interpolation="nearest", extent=extent)
     for edge in range(shown - 1):
         panel.axvline(edge + 0.5, color="white", lw=2)

@@ -28,13 +28,7 @@ TIMES = f"{SPACE}\N{MULTIPLICATION SIGN}{SPACE}"
 
 
 def clean(label: object) -> str:
-    r"""Return a label as one line of plain text without control characters.
-
-    Examples
-    --------
-    >>> clean("a\x00b"), clean(3), clean(np.datetime64("2013-01-01T00:00:00.000000000"))
-    ('a�b', '3', '2013-01-01')
-    """
+    """Return a label as one line of plain text without control characters."""
     if isinstance(label, np.datetime64):
         label = np.datetime_as_string(label, unit="auto")
     # Only the beginning is ever shown, and a label may have millions of characters.
@@ -56,15 +50,7 @@ def shorten(text: str, *, most: int = MAX_LABEL_LENGTH) -> str:
 
 
 def number(value: float, *, digits: int = 4) -> str:
-    """Return a number, rounded to at most ``digits`` significant digits.
-
-    Examples
-    --------
-    >>> number(1234.567), number(0.5), number(0.0), number(-2.0)
-    ('1,235', '0.5', '0', '−2')
-    >>> number(1.5e-7).replace(SPACE, " ")
-    '1.5 × 10⁻⁷'
-    """
+    """Return a number such as 1,235 or 1.5 × 10⁻⁷, with at most ``digits`` significant digits."""
     value = float(value)
     if math.isnan(value):
         return "not a number"
@@ -96,13 +82,7 @@ def _power_of_ten(exponent: int) -> str:
 
 
 def count(value: int) -> str:
-    """Return an integer of any size, with separated thousands.
-
-    Examples
-    --------
-    >>> count(59904), count(10**30).replace(SPACE, " ")
-    ('59,904', '1 × 10³⁰')
-    """
+    """Return an integer of any size, such as 59,904 or 1 × 10³⁰."""
     if value < 10**15:
         return f"{value:,}"
     mantissa, power = f"{Decimal(value):.2e}".lower().split("e")
@@ -110,13 +90,7 @@ def count(value: int) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in percent; only exactly 0 and 1 become 0 % and 100 %.
-
-    Examples
-    --------
-    >>> [percent(share).replace(SPACE, " ") for share in (0.0, 1e-9, 0.0645, 0.99999, 1.0)]
-    ['0 %', '< 0.01 %', '6.45 %', '> 99.9 %', '100 %']
-    """
+    """Return a share in percent, such as 6.45 %; only exactly 0 and 1 become 0 % and 100 %."""
     if 0.0 < share < 1e-4:
         return f"<{SPACE}0.01{SPACE}%"
     if 0.999 < share < 1.0:
@@ -125,13 +99,7 @@ def percent(share: float) -> str:
 
 
 def seconds(duration: float) -> str:
-    """Return a duration in seconds, or in minutes and seconds when it is long.
-
-    Examples
-    --------
-    >>> seconds(0.1234).replace(SPACE, " "), seconds(200.0).replace(SPACE, " ")
-    ('0.12 s', '3 min 20 s')
-    """
+    """Return a duration such as 0.12 s, or in minutes and seconds when it is long."""
     if duration < 120.0:
         return f"{number(max(duration, 0.0), digits=2 if duration < 10.0 else 3)}{SPACE}s"
     minutes, rest = divmod(round(duration), 60)

@@ -29,14 +29,8 @@ def describe_labels(
 ) -> str:
     """Return the labels of some indices as HTML; a long list is folded.
 
-    Parameters
-    ----------
-    indices
-        Indices of one mode, in increasing order.
-    labels
-        The labels of all indices of the mode.
-    budget
-        Most characters of the full list; a longer one is left out.
+    ``indices`` are those of one mode, in increasing order, and ``labels`` belong to all indices of
+    the mode. A full list of more than ``budget`` characters is left out.
     """
     if indices.size == labels.size:
         return f'<span class="muted">all {count(labels.size)}</span>'

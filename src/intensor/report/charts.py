@@ -146,16 +146,8 @@ def _embed(
 ) -> str:
     """Return a drawing as inline SVG.
 
-    Parameters
-    ----------
-    draw
-        Function that draws on the axes it is given.
-    key
-        Prefix of all ids of the chart, which makes them unique on the page.
-    title
-        Sentence for screen readers.
-    tips
-        Texts that appear over the points of a line, by the ``gid`` of the line.
+    ``key`` begins all ids of the chart, which makes them unique on the page. ``title`` is a
+    sentence for screen readers. ``tips`` appear over the points of a line, by its ``gid``.
     """
     with _report_settings():
         figure = new_figure(CHART_INCHES)

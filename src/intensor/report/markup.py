@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 
 from intensor.plots.text import MAX_LABEL_LENGTH, clean, shorten
 
+TIMES = " \N{MULTIPLICATION SIGN} "
+
 
 def escape(label: object, *, most: int = MAX_LABEL_LENGTH) -> str:
     """Return a label that may be used in text and in quoted attributes of HTML and SVG."""
@@ -41,16 +43,9 @@ def table(
 ) -> str:
     """Return a table, which scrolls when it is wide and becomes a list on a phone.
 
-    Parameters
-    ----------
-    name
-        Name of the table for screen readers; escaped here.
-    heads
-        Names of the columns; escaped here. Without any, the table has no head.
-    rows
-        Cells as HTML that is already safe; the first cell of each row is its head.
-    marked
-        Index of a row to highlight.
+    Its name, for screen readers, and the names of the columns are escaped here; without columns it
+    has no head. Cells are HTML that is already safe; the first cell of each row is its head. The
+    row with the index ``marked`` is highlighted.
     """
     labels = [f' data-label="{escape(head)}"' for head in heads] or [""] * len(rows[0])
     body = []

@@ -1,24 +1,26 @@
-"""The page: all sections in order, in one file that needs nothing else."""
+"""The page: headline, status, key figures and all sections, in one file that needs nothing else."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
 from intensor._verify import Verification
 from intensor.fitting.record import Fit
-from intensor.report.markup import escape
-from intensor.report.overview import headline, key_figures, status_notice
+from intensor.plots.text import count, number, percent, seconds
+from intensor.report.boxes import boxes_table, effects_table
+from intensor.report.markup import TIMES, cards, escape, label_html
 from intensor.report.sections import (
-    boxes_section,
     certificate_section,
     convergence_section,
     quality_section,
     radius_section,
     settings_section,
 )
-from intensor.report.summary import compare, summarise
+from intensor.report.summary import Comparison, compare, fitted_name, proven_gap
+from intensor.solver.result import Status
 
 SECURITY_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
@@ -61,18 +63,17 @@ def render(
         HTML without scripts, links or anything to fetch. All labels are escaped.
     """
     comparison = compare(fit, coords, values, sample_weight=sample_weight)
-    summary = summarise(fit)
     if title is None:
         title = f"{fit.labels.value} by {', '.join(fit.labels.modes)}"
     style = (files("intensor.report") / "style.css").read_text(encoding="utf-8")
     heading = escape(title, most=MAX_TITLE_LENGTH)
     sections = (
-        certificate_section(summary, comparison, verification),
+        certificate_section(fit, comparison, verification),
         convergence_section(fit),
         radius_section(fit),
-        boxes_section(fit),
+        f"<h2>The model</h2>{boxes_table(fit)}{effects_table(fit)}",
         quality_section(fit, comparison),
-        settings_section(fit, summary),
+        settings_section(fit),
     )
     body = "\n".join(f"<section>{section}</section>" for section in sections)
     return (
@@ -82,9 +83,88 @@ def render(
         f'<meta name="color-scheme" content="light dark">\n'
         f'<link rel="icon" href="data:,">\n<title>{heading}</title>\n'
         f"<style>{style}</style>\n</head>\n<body>\n<main>\n<header><h1>{heading}</h1>"
-        f"{headline(fit, summary, comparison)}</header>\n"
-        f"{status_notice(fit, summary, comparison, verification)}\n"
-        f"{key_figures(fit, summary, comparison, held_out)}\n{body}\n"
+        f"{headline(fit, comparison)}</header>\n"
+        f"{status_notice(fit, comparison, verification)}\n"
+        f"{key_figures(fit, comparison, held_out)}\n{body}\n"
         f"<footer>Made by intensor. This page holds all it shows and fetches nothing.</footer>\n"
         f"</main>\n</body>\n</html>\n"
     )
+
+
+def headline(fit: Fit, comparison: Comparison) -> str:
+    """Return one paragraph: what was fitted, how good it is, and what is proven."""
+    modes = TIMES.join(map(label_html, fit.labels.modes))
+    lengths = TIMES.join(map(count, fit.shape))
+    n = comparison.values.size
+    boxes = "1 box" if len(fit.model) == 1 else f"{count(len(fit.model))} boxes"
+    if fit.predictor.baseline is not None:
+        boxes = f"A baseline and {boxes}"
+    before = ""
+    if fit.predictor.remainder is not None:
+        boxes = f"{boxes} and a kriged remainder"
+        before = " before kriging"
+    gap, share = proven_gap(fit)
+    return (
+        f'<p class="lead">{boxes} {"describes" if boxes == "1 box" else "describe"} '
+        f"{count(n)} observation{'' if n == 1 else 's'} of <b>{label_html(fit.labels.value)}"
+        f"</b>, which cover {count(comparison.n_observed)} of the {count(math.prod(fit.shape))} "
+        f"cells of {modes} ({lengths}), and predict all others. Mean squared error{before} "
+        f"{number(fit.objective)}{_scale_note(fit)}; no model of this radius can be below "
+        f"{number(fit.bound)}; gap {number(gap)} ({percent(share)}).</p>"
+    )
+
+
+def status_notice(fit: Fit, comparison: Comparison, verification: Verification | None) -> str:
+    """Return the status in a sentence, and a warning if the data or the certificate is wrong."""
+    kind = "pass" if fit.status is Status.OPTIMAL else "open"
+    parts = [
+        f'<p class="notice {kind}"><b>{fit.status.name}.</b> '
+        f"{escape(fit.status.sentence, most=300)} Gap {number(proven_gap(fit)[0])}, tolerance "
+        f"{number(fit.result.tolerance)}.</p>"
+    ]
+    if verification is not None and not verification.ok:
+        failed = ", ".join(check.name for check in verification.checks if check.passed is False)
+        parts.append(
+            f'<p class="notice fail"><b>The certificate did not hold.</b> These checks failed: '
+            f"{escape(failed, most=200)}.</p>"
+        )
+    if not comparison.agrees_with(fit.objective):
+        parts.append(
+            f'<p class="notice open"><b>Other data than the fit\'s.</b> On the observations of '
+            f"this page the mean squared error is {number(comparison.objective)}"
+            f"{_scale_note(fit)}; objective, bound and gap are those of the {count(fit.n)} "
+            f"observations that the model was fitted to.</p>"
+        )
+    return "".join(parts)
+
+
+def key_figures(fit: Fit, comparison: Comparison, held_out: Mapping[str, float] | None) -> str:
+    """Return the key figures as cards."""
+    weighted = ", weighted" if comparison.weighted else ""
+    unit = f"in units of {label_html(fit.labels.value)}{weighted}"
+    fitted = label_html(fitted_name(fit))
+    observed = comparison.n_observed / math.prod(fit.shape)
+    gap, share = proven_gap(fit)
+    rows = [
+        ("RMSE", number(comparison.rmse), unit),
+        ("MAE", number(comparison.mae), unit),
+        *((escape(name), number(value), "") for name, value in (held_out or {}).items()),
+        ("Objective", number(fit.objective), f"mean squared error of {fitted}"),
+        ("Bound", number(fit.bound), "proven"),
+        ("Gap", number(gap), "objective minus bound"),
+        ("Relative gap", percent(share), "of the objective"),
+        ("Boxes", count(len(fit.model)), ""),
+        ("Radius", number(fit.radius), "bounds the sum of the weights"),
+        ("Observations", count(comparison.values.size), ""),
+        ("Cells observed", percent(observed), f"{count(comparison.n_observed)} cells"),
+        ("Solve time", seconds(fit.result.seconds.solve), "of the final fit"),
+    ]
+    if comparison.explained is not None:
+        explained = percent(max(comparison.explained, 0.0))
+        rows.insert(2, ("Variance explained", explained, "in sample"))
+    return cards(rows)
+
+
+def _scale_note(fit: Fit) -> str:
+    name = fitted_name(fit)
+    return "" if name == fit.labels.value else f" (of {label_html(name)})"

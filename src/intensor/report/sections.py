@@ -11,7 +11,6 @@ from intensor._verify import Verification
 from intensor.fitting.record import Fit, Validation
 from intensor.plots.curves import convergence_series, scale_name
 from intensor.plots.text import count, number, percent, seconds, signed
-from intensor.report.boxes import boxes_table, effects_table
 from intensor.report.charts import (
     MAX_POINTS,
     convergence_chart,
@@ -19,8 +18,8 @@ from intensor.report.charts import (
     path_chart,
     scatter_chart,
 )
-from intensor.report.markup import escape, figure, label_html, table
-from intensor.report.summary import Comparison, FitSummary
+from intensor.report.markup import TIMES, escape, figure, label_html, table
+from intensor.report.summary import Comparison, proven_gap, summarise
 
 N_WORST = 10
 """Number of observations in the table of the worst fitted ones."""
@@ -38,16 +37,15 @@ MEANING = (
 )
 
 
-def certificate_section(
-    summary: FitSummary, comparison: Comparison, verification: Verification | None
-) -> str:
+def certificate_section(fit: Fit, comparison: Comparison, verification: Verification | None) -> str:
     """Return what was proven, what was checked again, and what it means."""
+    gap, share = proven_gap(fit)
     square = comparison.mean_square
-    of_square = summary.proven_gap / square if square > 0.0 else 0.0
+    of_square = gap / square if square > 0.0 else 0.0
     parts = [
         "<h2>Certificate</h2>",
-        f"<p>The bound comes from: {escape(summary.bound_source)}. The gap is "
-        f"{percent(summary.proven_share)} of the objective and {percent(of_square)} of the mean "
+        f"<p>The bound comes from: {escape(fit.result.bound_source)}. The gap is "
+        f"{percent(share)} of the objective and {percent(of_square)} of the mean "
         f"square of the fitted values, {number(square)}.</p>",
     ]
     if verification is None:
@@ -110,11 +108,6 @@ def radius_section(fit: Fit) -> str:
     )
 
 
-def boxes_section(fit: Fit) -> str:
-    """Return the heaviest boxes and the effects of the baseline."""
-    return f"<h2>The model</h2>{boxes_table(fit)}{effects_table(fit)}"
-
-
 def quality_section(fit: Fit, comparison: Comparison) -> str:
     """Return how predictions and observations compare."""
     value = fit.labels.value
@@ -134,23 +127,23 @@ def quality_section(fit: Fit, comparison: Comparison) -> str:
     )
 
 
-def settings_section(fit: Fit, summary: FitSummary) -> str:
+def settings_section(fit: Fit) -> str:
     """Return the settings of the fit and the versions of the software."""
-    counters = fit.result.counters
+    result, figures = fit.result, summarise(fit)
     rows = [
-        ("shape", " \N{MULTIPLICATION SIGN} ".join(map(count, summary.shape))),
-        ("transform", escape(summary.transform)),
-        ("baseline", summary.baseline),
-        ("remainder", summary.remainder),
+        ("shape", TIMES.join(map(count, fit.shape))),
+        ("transform", escape(figures["transform"])),
+        ("baseline", figures["baseline"]),
+        ("remainder", figures["remainder"]),
         ("boxes may be negative", "yes" if fit.model.signed else "no"),
-        ("solutions averaged", count(summary.n_solutions)),
-        ("solver version", escape(summary.version)),
-        ("bound proven by", escape(summary.bound_source)),
-        ("tolerance", number(summary.tolerance)),
-        ("iterations", count(summary.iterations)),
-        ("alternating minimisations", count(counters.altmin_runs)),
-        ("exact oracle calls", count(counters.exact_calls)),
-        ("solve time", seconds(fit.result.seconds.solve)),
+        ("solutions averaged", count(fit.n_solutions)),
+        ("solver version", escape(result.version)),
+        ("bound proven by", escape(result.bound_source)),
+        ("tolerance", number(result.tolerance)),
+        ("iterations", count(result.counters.iterations)),
+        ("alternating minimisations", count(result.counters.altmin_runs)),
+        ("exact oracle calls", count(result.counters.exact_calls)),
+        ("solve time", seconds(result.seconds.solve)),
         ("intensor", escape(_version("intensor"))),
         ("NumPy", escape(np.__version__)),
         ("Python", escape(platform.python_version())),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from intensor._arrays import FloatArray, IndexArray, Shape
+from intensor._arrays import FloatArray, IndexArray
 from intensor.data.lookup import observed_cells
 from intensor.data.observations import cell_numbers
 from intensor.fitting.record import Fit, Validation
@@ -25,79 +24,44 @@ PATH_FIGURES = (
 """Attributes of a path of radii that are part of the JSON output."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class FitSummary:
-    """The figures of a fit; names and order are those of the JSON output."""
-
-    status: str
-    message: str
-    objective: float
-    bound: float
-    gap: float
-    relative_gap: float
-    """Gap as a share of the objective, 0 if the objective is 0."""
-    tolerance: float
-    bound_source: str
-    radius: float
-    transform: str
-    baseline: str
-    remainder: str
-    boxes: int
-    n_solutions: int
-    n: int
-    shape: Shape
-    cells: int
-    """Number of cells of the tensor, observed or not."""
-    modes: tuple[str, ...]
-    value: str
-    version: int | str
-    iterations: int
-    solve_seconds: float
-    validation: dict[str, Any] | None
-
-    @property
-    def proven_gap(self) -> float:
-        """The gap, or 0 when rounding has left a negative one."""
-        return max(self.gap, 0.0)
-
-    @property
-    def proven_share(self) -> float:
-        """The gap as a share of the objective, or 0 when rounding has left a negative one."""
-        return max(self.relative_gap, 0.0)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the figures by name, in order."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-
-
-def summarise(fit: Fit) -> FitSummary:
-    """Return the figures of a fit."""
+def summarise(fit: Fit) -> dict[str, Any]:
+    """Return the figures of a fit; names and order are those of the JSON output."""
     result, predictor = fit.result, fit.predictor
-    return FitSummary(
-        status=fit.status.name,
-        message=fit.status.sentence,
-        objective=fit.objective,
-        bound=fit.bound,
-        gap=fit.gap,
-        relative_gap=fit.gap / fit.objective if fit.objective > 0.0 else 0.0,
-        tolerance=result.tolerance,
-        bound_source=result.bound_source,
-        radius=fit.radius,
-        transform=predictor.transform.name,
-        baseline="none" if predictor.baseline is None else "additive",
-        remainder="none" if predictor.remainder is None else "kriging",
-        boxes=len(fit.model),
-        n_solutions=fit.n_solutions,
-        n=fit.n,
-        shape=fit.shape,
-        cells=math.prod(fit.shape),
-        modes=fit.labels.modes,
-        value=fit.labels.value,
-        version=result.version,
-        iterations=result.counters.iterations,
-        solve_seconds=result.seconds.total,
-        validation=None if fit.validation is None else _validation_figures(fit.validation),
-    )
+    return {
+        "status": fit.status.name,
+        "message": fit.status.sentence,
+        "objective": fit.objective,
+        "bound": fit.bound,
+        "gap": fit.gap,
+        "relative_gap": relative_gap(fit),
+        "tolerance": result.tolerance,
+        "bound_source": result.bound_source,
+        "radius": fit.radius,
+        "transform": predictor.transform.name,
+        "baseline": "none" if predictor.baseline is None else "additive",
+        "remainder": "none" if predictor.remainder is None else "kriging",
+        "boxes": len(fit.model),
+        "n_solutions": fit.n_solutions,
+        "n": fit.n,
+        "shape": fit.shape,
+        "cells": math.prod(fit.shape),
+        "modes": fit.labels.modes,
+        "value": fit.labels.value,
+        "version": result.version,
+        "iterations": result.counters.iterations,
+        "solve_seconds": result.seconds.total,
+        "validation": None if fit.validation is None else _validation_figures(fit.validation),
+    }
+
+
+def relative_gap(fit: Fit) -> float:
+    """Return the gap as a share of the objective, or 0 if the objective is 0."""
+    return fit.gap / fit.objective if fit.objective > 0.0 else 0.0
+
+
+def proven_gap(fit: Fit) -> tuple[float, float]:
+    """Return gap and relative gap, or 0 where rounding has left negative ones."""
+    return max(fit.gap, 0.0), max(relative_gap(fit), 0.0)
 
 
 def _validation_figures(validation: Validation) -> dict[str, Any]:
@@ -141,35 +105,19 @@ def fitted_name(fit: Fit) -> str:
 class Comparison:
     """A fit compared with observations, in the units of the data unless stated otherwise.
 
-    Attributes
-    ----------
-    coords, values, predicted
-        The observations with a weight above 0, and the predictions of the fit for them.
-    weighted
-        Whether some observations count more than others.
-    rmse, mae
-        Errors over the observations.
-    explained
-        Share of the variance of the values that the predictions explain; None when the values
-        do not vary.
-    n_observed
-        Number of distinct cells that were observed.
-    mean_square
-        Mean square of what the boxes were fitted to, in the fitted scale.
-    objective
-        Mean squared error on these observations in the fitted scale.
+    Observations with a weight of 0 are left out.
     """
 
     coords: IndexArray
     values: FloatArray
     predicted: FloatArray
-    weighted: bool
+    weighted: bool  # whether some observations count more than others
     rmse: float
     mae: float
-    explained: float | None
-    n_observed: int
-    mean_square: float
-    objective: float
+    explained: float | None  # share of the variance; None when the values do not vary
+    n_observed: int  # number of distinct cells
+    mean_square: float  # of what the boxes were fitted to, in the fitted scale
+    objective: float  # mean squared error on these observations, in the fitted scale
 
     @property
     def residuals(self) -> FloatArray:
