@@ -13,8 +13,6 @@ digits depend on the processor and on the compiler, and solves that meet ties de
 digits. So every result is kept with the ``platform`` that it was computed on.
 """
 
-
-
 import json
 import os
 import subprocess

@@ -3,7 +3,7 @@
 import pytest
 
 from intensor.errors import SettingError
-from intensor.options.unseen import Unseen
+from intensor.options.unseen import Unseen, as_unseen
 
 
 @pytest.mark.parametrize("member", Unseen)
@@ -15,4 +15,4 @@ def test_a_string_names_its_member(member):
 @pytest.mark.parametrize("wrong", ["WARN", "", None, 1, ["mean"]])
 def test_anything_else_is_refused(wrong):
     with pytest.raises(SettingError, match="expected 'warn', 'mean' or 'error'"):
-        Unseen(wrong)
+        as_unseen(wrong)

@@ -15,7 +15,7 @@ from intensor.data.lookup import look_up_cells, observed_cells
 from intensor.fitting.path import NEARLY_BEST, RadiusPath
 from intensor.model.model import Model
 from intensor.model.predictor import Predictor, UnseenCells, index_counts, known_cells
-from intensor.options.unseen import Unseen
+from intensor.options.unseen import Unseen, as_unseen
 from intensor.problem.reindex import FullTensor
 from intensor.solver.result import Result, Status, expand_model, expand_result
 
@@ -152,7 +152,7 @@ class Fit:
             "mean" predict the average over the observed indices of that mode; "warn" also issues
             an ``UnseenIndexWarning``. "error" raises an ``UnseenIndexError``.
         """
-        chosen = Unseen(unseen)
+        chosen = as_unseen(unseen)
         named = look_up_cells(coords, self.labels)
         if named is None:
             return self.predictor.predict(coords, unseen=chosen, stacklevel=3)

@@ -16,7 +16,7 @@ from intensor.errors import UnseenIndexError, UnseenIndexWarning
 from intensor.model.baseline import Baseline
 from intensor.model.model import Model
 from intensor.model.transform import TRANSFORMS, Transform
-from intensor.options.unseen import Unseen
+from intensor.options.unseen import Unseen, as_unseen
 from intensor.problem.vertex import mode_offsets, mode_slices
 
 CELLS_AT_ONCE = 1 << 12
@@ -145,7 +145,7 @@ class Predictor:
         self, coords: ArrayLike, *, unseen: Unseen | str = Unseen.WARN, stacklevel: int = 2
     ) -> FloatArray:
         """Return predictions in the fitted scale, neither clipped nor transformed back."""
-        unseen = Unseen(unseen)
+        unseen = as_unseen(unseen)
         if getattr(coords, "shape", None) == (0, len(self.shape)):
             return np.empty(0)
         refuse_tables(coords)

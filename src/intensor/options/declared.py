@@ -13,7 +13,7 @@ from typing import Any, TypedDict
 
 from intensor.options import ranges
 from intensor.options.option import REQUIRED, NumberOrText, Option
-from intensor.options.unseen import Unseen
+from intensor.options.unseen import Unseen, as_unseen
 
 # How to solve.
 
@@ -247,7 +247,7 @@ UNSEEN = Option(
     name="unseen",
     default="warn",
     choices=tuple(map(str, Unseen)),
-    rule=lambda _, unseen: Unseen(unseen),
+    rule=lambda _, unseen: as_unseen(unseen),
     summary="What to do about an index without observations: predict the mean over its mode, with "
     "a warning or without, or raise an error.",
     details='"warn" issues an ``UnseenIndexWarning``, "mean" predicts silently, and "error" raises '

@@ -16,6 +16,9 @@ class Unseen(StrEnum):
     MEAN = "mean"
     ERROR = "error"
 
-    @classmethod
-    def _missing_(cls, value: object) -> None:
-        raise SettingError(f"unseen is {value!r}; expected 'warn', 'mean' or 'error'")
+
+def as_unseen(value: object) -> Unseen:
+    """Return the member that a value names."""
+    if isinstance(value, str) and value in set(Unseen):
+        return Unseen(value)
+    raise SettingError(f"unseen is {value!r}; expected 'warn', 'mean' or 'error'")
