@@ -8,8 +8,8 @@ from intensor.options.unseen import Unseen, as_unseen
 
 @pytest.mark.parametrize("member", Unseen)
 def test_a_string_names_its_member(member):
-    assert Unseen(member.value) is member
-    assert Unseen(member) is member
+    assert as_unseen(member.value) is member
+    assert as_unseen(member) is member
 
 
 @pytest.mark.parametrize("wrong", ["WARN", "", None, 1, ["mean"]])
