@@ -38,6 +38,7 @@ def test_no_kernel_leaves_its_arrays():
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 3000, said
 
 
+@pytest.mark.slow  # as the test whose word depends on it
 @pytest.mark.needs_jit
 def test_checking_finds_a_kernel_that_does(tmp_path):
     script = tmp_path / "beside.py"

@@ -21,6 +21,11 @@ def result():
     return found
 
 
+@pytest.fixture(scope="module")
+def optimum():
+    return zoo.optimum(DATA.shape, DATA.coords, DATA.values, 1.0)
+
+
 def failing(broken, *, coords=DATA.coords, values=DATA.values):
     report = intensor.verify(broken, coords, values)
     return {check.name for check in report.checks if check.passed is False}
@@ -90,8 +95,7 @@ def test_other_data_fails(result):
     assert "objective" in failing(result, values=values)
 
 
-def test_a_bound_above_the_optimum_fails(result):
-    optimum = zoo.optimum(DATA.shape, DATA.coords, DATA.values, 1.0)
+def test_a_bound_above_the_optimum_fails(result, optimum):
     broken = dataclasses.replace(result, bound=optimum + 1e-6)
     assert "bound" in failing(broken)
 
@@ -201,11 +205,10 @@ def test_weights_that_make_no_sense_are_refused(result, weights):
         intensor.verify(result, DATA.coords, DATA.values, sample_weight=weights)
 
 
-def test_a_witness_of_a_smaller_radius_proves_nothing():
+def test_a_witness_of_a_smaller_radius_proves_nothing(optimum):
     options = {"shape": DATA.shape, "radius": 1.0}
     early = intensor.solve(DATA.coords, DATA.values, max_iterations=4, **options)
     witness = dataclasses.replace(early.model, radius=0.1)
-    optimum = zoo.optimum(DATA.shape, DATA.coords, DATA.values, 1.0)
     for share in np.linspace(1.0, 0.05, 40):
         forged = dataclasses.replace(early, bound=share * early.objective, witness=witness)
         assert forged.bound <= optimum + 1e-9 or "bound" in failing(forged)

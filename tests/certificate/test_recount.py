@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import intensor
+import zoo
 from intensor.certificate.recount import Layout, additions_needed, cheapest_vertex, group
 from intensor.model.model import build_model
 
@@ -26,13 +27,12 @@ def cheapest_of_all(shape, cells, costs):
     return float((every[:, starts + cells].all(axis=2) * costs).sum(axis=1).min())
 
 
-@pytest.mark.parametrize("at_once", [1, 7, 1 << 20])
 @pytest.mark.parametrize(
     "shape", [(1,), (5,), (4, 3), (1, 6), (2, 3, 2), (2, 2, 2, 2), (3, 1, 2, 1, 2), (1, 1, 1)]
 )
-def test_the_cheapest_vertex_is_the_cheapest_of_all(shape, at_once):
+def test_the_cheapest_vertex_is_the_cheapest_of_all(shape):
     rng = np.random.default_rng(len(shape))
-    for n in (1, 3, 12):
+    for n, at_once in itertools.product((1, 3, 12), (1, 7, 1 << 20)):
         cells = some_cells(rng, shape, n)
         costs = rng.normal(size=len(cells))
         found = cheapest_vertex(Layout.of(cells), costs, numbers_at_once=at_once)
@@ -89,12 +89,7 @@ SIZES = {
 }
 
 
-QUICK = ("two long modes", "many observations of few cells")
-
-
-@pytest.mark.parametrize(
-    "name", [*QUICK, *(pytest.param(n, marks=pytest.mark.slow) for n in SIZES if n not in QUICK)]
-)
+@pytest.mark.parametrize("name", zoo.mostly_slow(SIZES, telling=["two long modes"]))
 def test_memory_is_bounded_whatever_the_shape(name):
     shape, n = SIZES[name]
     rng = np.random.default_rng(1)

@@ -52,7 +52,7 @@ def unpickle(path):
 
 
 def take_memory(path):
-    np.ones(40_000_000)
+    np.ones(27_000_000)
 
 
 def leave(path):
@@ -103,5 +103,5 @@ def test_a_worker_that_dies_is_a_fault(then, message):
 
 def test_a_worker_that_hangs_is_a_fault():
     code = "import time; print('ready', flush=True); time.sleep(1000)"
-    with pool.Worker(sys.executable, "-c", code, patience=0.5) as worker:
+    with pool.Worker(sys.executable, "-c", code, patience=0.1) as worker:
         assert "took more" in worker.run("tns", 0)["faults"][0]

@@ -7,7 +7,7 @@ from forall import forall
 from properties.optima import assert_same_fit, assert_same_optimum, problems, seeds
 
 
-@forall(few=8, many=200, problem=problems(), seed=seeds)
+@forall(few=4, many=200, problem=problems(), seed=seeds)
 def test_relabelling_indices(problem, seed):
     rng = np.random.default_rng(seed)
     raw = problem.raw
@@ -21,7 +21,7 @@ def test_relabelling_indices(problem, seed):
     assert_same_fit(problem, first, renamed, second, cells=renamed.raw.coords)
 
 
-@forall(few=8, many=200, problem=problems(), mode=st.integers(0, 4), place=st.integers(0, 4))
+@forall(few=4, many=200, problem=problems(), mode=st.integers(0, 4), place=st.integers(0, 4))
 def test_an_index_that_is_never_seen(problem, mode, place):
     raw = problem.raw
     mode = min(mode, len(raw.shape) - 1)
@@ -35,7 +35,7 @@ def test_an_index_that_is_never_seen(problem, mode, place):
     assert_same_fit(problem, first, longer, second, cells=coords)
 
 
-@forall(few=8, many=150, problem=problems(), mode=st.integers(0, 4))
+@forall(few=4, many=150, problem=problems(), mode=st.integers(0, 4))
 def test_two_indices_of_one_name_can_only_fit_worse(problem, mode):
     # Every model of the merged tensor is one of the other, with both indices on or off.
     raw = problem.raw

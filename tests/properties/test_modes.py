@@ -7,7 +7,7 @@ from forall import forall
 from properties.optima import assert_same_fit, assert_same_optimum, problems, seeds
 
 
-@forall(few=8, many=200, problem=problems(), seed=seeds)
+@forall(few=4, many=200, problem=problems(), seed=seeds)
 def test_permuting_modes(problem, seed):
     order = np.random.default_rng(seed).permutation(len(problem.raw.shape))
     turned = problem.changed(
@@ -19,7 +19,7 @@ def test_permuting_modes(problem, seed):
     assert_same_fit(problem, first, turned, second, cells=turned.raw.coords)
 
 
-@forall(few=8, many=150, problem=problems(), place=st.integers(0, 5))
+@forall(few=4, many=150, problem=problems(), place=st.integers(0, 5))
 def test_a_mode_of_length_1_is_no_mode(problem, place):
     raw = problem.raw
     place = min(place, len(raw.shape))
@@ -32,7 +32,7 @@ def test_a_mode_of_length_1_is_no_mode(problem, place):
     assert_same_fit(problem, first, wider, second, cells=wider.raw.coords)
 
 
-@forall(few=8, many=150, problem=problems(), mode=st.integers(0, 4))
+@forall(few=4, many=150, problem=problems(), mode=st.integers(0, 4))
 def test_a_mode_given_twice_is_one_mode(problem, mode):
     # Boxes may choose differently in the two copies, but only the diagonal is observed: what
     # they cover there is where both copies are on, a box again.

@@ -50,7 +50,7 @@ def device(_folder):
 SLOW = pytest.mark.slow
 PLACES = [
     pytest.param(cluster, 60, id="cluster", marks=SLOW),
-    pytest.param(files, 6, id="files"),
+    pytest.param(files, 4, id="files"),
     pytest.param(files, 200, id="files, many", marks=SLOW),
     pytest.param(
         device, 8, id="device", marks=[SLOW, pytest.mark.skipif(NO_CUDA, reason="no numba-cuda")]

@@ -24,18 +24,18 @@ def assert_same(problem, other):
     assert_same_fit(problem, first, other, second)
 
 
-@forall(few=8, many=200, problem=problems(), seed=seeds)
+@forall(few=4, many=200, problem=problems(), seed=seeds)
 def test_shuffling_rows(problem, seed):
     order = np.random.default_rng(seed).permutation(len(problem.raw))
     assert_same(problem, rows(problem, order))
 
 
-@forall(few=8, many=200, problem=problems(), copies=st.integers(2, 4))
+@forall(few=4, many=200, problem=problems(), copies=st.integers(2, 4))
 def test_repeating_all_rows(problem, copies):
     assert_same(problem, rows(problem, np.tile(np.arange(len(problem.raw)), copies)))
 
 
-@forall(few=8, many=200, problem=problems(), seed=seeds)
+@forall(few=4, many=200, problem=problems(), seed=seeds)
 def test_a_weight_of_two_is_two_rows(problem, seed):
     n = len(problem.raw)
     counts = np.random.default_rng(seed).integers(1, 4, n)
@@ -44,13 +44,13 @@ def test_a_weight_of_two_is_two_rows(problem, seed):
     assert_same(heavy, split)
 
 
-@forall(few=8, many=150, problem=problems(), factor=st.sampled_from([0.01, 3.0, 1e6]))
+@forall(few=4, many=150, problem=problems(), factor=st.sampled_from([0.01, 3.0, 1e6]))
 def test_only_ratios_of_weights_matter(problem, factor):
     n = len(problem.raw)
     assert_same(problem, rows(problem, np.arange(n), factor * problem.importance))
 
 
-@forall(few=8, many=150, problem=problems(), seed=seeds)
+@forall(few=4, many=150, problem=problems(), seed=seeds)
 def test_rows_of_no_weight_are_not_there(problem, seed):
     rng = np.random.default_rng(seed)
     raw, more = problem.raw, 3
@@ -63,7 +63,7 @@ def test_rows_of_no_weight_are_not_there(problem, seed):
     assert_same(problem, idle)
 
 
-@forall(few=8, many=150, problem=problems())
+@forall(few=4, many=150, problem=problems())
 def test_observations_of_a_cell_are_their_mean_and_a_constant(problem):
     raw, weights = problem.raw, problem.importance
     cells, place = np.unique(raw.coords, axis=0, return_inverse=True)

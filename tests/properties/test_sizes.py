@@ -10,7 +10,7 @@ from forall import forall
 from properties.optima import assert_same_fit, assert_same_optimum, problems, rounding
 
 
-@forall(few=8, many=200, problem=problems(), exponent=st.integers(-60, 60))
+@forall(few=4, many=200, problem=problems(), exponent=st.integers(-60, 60))
 def test_scaling_by_a_power_of_two_scales_everything_exactly(problem, exponent):
     factor = 2.0**exponent
     scaled = problem.changed(values=factor * problem.raw.values, radius=factor * problem.radius)
@@ -21,7 +21,7 @@ def test_scaling_by_a_power_of_two_scales_everything_exactly(problem, exponent):
     assert second.model.vertices.words.tolist() == first.model.vertices.words.tolist()
 
 
-@forall(few=8, many=200, problem=problems(), factor=st.floats(1e-8, 1e8))
+@forall(few=4, many=200, problem=problems(), factor=st.floats(1e-8, 1e8))
 def test_scaling_values_and_radius(problem, factor):
     scaled = problem.changed(values=factor * problem.raw.values, radius=factor * problem.radius)
     first, second = problem.optimum(), scaled.optimum()
@@ -29,7 +29,7 @@ def test_scaling_values_and_radius(problem, factor):
     assert_same_fit(problem, first, scaled, second, factor=factor)
 
 
-@forall(few=8, many=200, problem=problems(), growth=st.sampled_from([1.0001, 1.5, 10.0, 1e4]))
+@forall(few=4, many=200, problem=problems(), growth=st.sampled_from([1.0001, 1.5, 10.0, 1e4]))
 def test_a_larger_radius_fits_no_worse(problem, growth):
     larger = problem.changed(radius=growth * problem.radius)
     first, second = problem.optimum(), larger.optimum()
@@ -41,7 +41,7 @@ def test_a_larger_radius_fits_no_worse(problem, growth):
     assert first.bound <= chord + slack + 1e-12 * square
 
 
-@forall(few=8, many=150, problem=problems())
+@forall(few=4, many=150, problem=problems())
 def test_no_radius_fits_worse_than_nothing_or_better_than_within_cells(problem):
     result = problem.optimum()
     raw, weights = problem.raw, problem.importance
@@ -56,7 +56,7 @@ def test_no_radius_fits_worse_than_nothing_or_better_than_within_cells(problem):
     assert report.complete
 
 
-@forall(few=8, many=200, problem=problems())
+@forall(few=4, many=200, problem=problems())
 def test_signs_can_only_help_and_change_sides_with_the_values(problem):
     signed = replace(problem, version="fast", signed=True)
     other = signed.changed(values=-problem.raw.values)

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import zoo
 from intensor.data.checks import MAX_WEIGHT_RATIO
 
 from .exact import exact_objective, exact_optimum
@@ -13,7 +14,7 @@ from .extremes import check, draw
 from .nearest import optimum
 
 
-@pytest.mark.parametrize("first", [0, 20])
+@pytest.mark.parametrize("first", zoo.mostly_slow([0, 20], telling=[0]))
 def test_nothing_is_wrong(first):
     for number in range(first, first + 20):
         problem = draw(number)

@@ -2,6 +2,7 @@
 
 import pytest
 
+import zoo
 from intensor.solver.variants import VERSIONS as ROWS
 from soak.checker import best_of, check
 from soak.families import FIRST, SOLVERS, CutFit, draw_any
@@ -9,8 +10,8 @@ from soak.problems import RTOL, VERSIONS, draw
 
 SLICE = range(12)
 """One of each version: they come in turn."""
-SPECIAL = range(FIRST, FIRST + 15)
-"""Five of each family, which come in turn."""
+SPECIAL = range(FIRST, FIRST + 9)
+"""Three of each family, which come in turn."""
 ALL = range(2000)
 BATCH = 50
 
@@ -25,7 +26,11 @@ def findings(numbers):
     return found
 
 
-@pytest.mark.parametrize("version", range(len(VERSIONS)))
+# Versions 4, 7 and 9 walk the same way as 2, 8 and 10.
+@pytest.mark.parametrize(
+    "version",
+    zoo.mostly_slow(range(len(VERSIONS)), telling={*range(len(VERSIONS))} - {4, 7, 9}),
+)
 def test_nothing_is_wrong_with_a_slice(version):
     numbers = [number for number in SLICE if number % len(VERSIONS) == version]
     assert len(numbers) == 1
@@ -35,7 +40,7 @@ def test_nothing_is_wrong_with_a_slice(version):
 @pytest.mark.parametrize("family", range(3))
 def test_nothing_is_wrong_with_special_problems(family):
     numbers = [number for number in SPECIAL if number % 3 == family]
-    assert len(numbers) == 5
+    assert len(numbers) == 3
     assert findings(numbers) == []
 
 
@@ -45,6 +50,7 @@ def test_nothing_is_wrong_with_two_thousand(first):
     assert findings(range(first, first + BATCH)) == []
 
 
+@pytest.mark.slow
 def test_special_problems_are_of_all_kinds():
     problems = [draw_any(number) for number in range(FIRST, ALL.stop)]
     signed = [problem for problem in problems if problem.kinds[-1].startswith("signed by")]
@@ -58,6 +64,7 @@ def test_special_problems_are_of_all_kinds():
         assert len({problem.options[name] for problem in fits}) >= 3
 
 
+@pytest.mark.slow
 def test_the_first_thousand_are_of_all_kinds():
     problems = [draw(number) for number in range(FIRST)]
     assert set(VERSIONS) == set(ROWS) == {problem.options["version"] for problem in problems}

@@ -113,7 +113,7 @@ def test_ctrl_c_returns_the_best_model_so_far():
 
 def test_ctrl_c_during_integer_programming():
     data = intensor.planted((12, 12, 12), 600, noise=0.3)
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     result = solve(data, radius=1.5, tol=1e-12, exact="highs", time_limit=120.0)
     timer.join()

@@ -63,7 +63,7 @@ def check_simplex(weights):
     assert weights.sum() <= 1.0 + 1e-12
 
 
-@forall(few=60, many=1000, case=cases())
+@forall(few=30, many=1000, case=cases())
 def test_the_master_meets_the_conditions_of_optimality(case):
     master = Master(case.columns.shape[1])
     values = [case.value(master.weights)]
@@ -85,7 +85,7 @@ def test_the_master_meets_the_conditions_of_optimality(case):
     assert np.all(np.abs(slope + price)[master.weights > 1e-3] <= 1e-6 * case.size)
 
 
-@forall(few=60, many=1000, case=cases(), cuts=st.lists(st.integers(1, 24), max_size=4))
+@forall(few=30, many=1000, case=cases(), cuts=st.lists(st.integers(1, 24), max_size=4))
 def test_the_master_takes_vertices_as_they_come(case, cuts):
     count = case.columns.shape[1]
     master = Master(count)
@@ -101,7 +101,7 @@ def test_the_master_takes_vertices_as_they_come(case, cuts):
     assert case.gap(master.weights) <= 1e-9 * case.size
 
 
-@forall(few=60, many=1000, case=cases(), seed=seeds, steps=st.integers(0, 40))
+@forall(few=30, many=1000, case=cases(), seed=seeds, steps=st.integers(0, 40))
 def test_exchanges_keep_to_the_simplex_and_never_go_up(case, seed, steps):
     rng = np.random.default_rng(seed)
     count = case.columns.shape[1]
@@ -118,7 +118,7 @@ def test_exchanges_keep_to_the_simplex_and_never_go_up(case, seed, steps):
 
 
 @forall(
-    few=60,
+    few=30,
     many=1000,
     point=st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=20),
 )

@@ -63,7 +63,7 @@ def sampling(monkeypatch):
     return samples
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("noise", zoo.mostly_slow([0.0, 0.1], telling=[0.1]))
 def test_threads_do_not_change_the_result(noise, sampling):
     data = intensor.planted((7, 6, 5, 6), 2000, noise=noise)
     options = {"version": "sampling", "tol": 1e-7, "exact": "off", "max_iterations": 60}
@@ -144,8 +144,9 @@ def test_every_exact_oracle_certifies(exact):
 @pytest.mark.parametrize(
     ("shape", "n", "exact"),
     [
-        ((10, 10, 10), 400, "enumeration"),
+        ((8, 8, 8), 250, "enumeration"),
         ((14, 12, 3), 200, "branch"),
+        pytest.param((10, 10, 10), 400, "enumeration", marks=pytest.mark.slow),
         pytest.param((25, 20, 3), 400, "branch", marks=pytest.mark.slow),
     ],
 )
@@ -195,7 +196,7 @@ def test_threads_do_not_change_what_is_proven(shape, n, exact):
 
 def test_the_time_limit_ends_an_exact_call():
     data = intensor.planted((24, 24, 24), 600, noise=0.05)
-    result = solve(data, tol=1e-9, exact="enumeration", time_limit=1.0)
+    result = solve(data, tol=1e-9, exact="enumeration", time_limit=0.5)
     assert result.status is Status.TIME_LIMIT
     assert intensor.verify(result, data.coords, data.values).ok
 
@@ -210,7 +211,9 @@ def test_without_an_exact_oracle_nothing_is_called_optimal():
     assert intensor.verify(result, data.coords, data.values).ok
 
 
-@pytest.mark.parametrize(("shape", "n"), [((15, 15, 15), 500), ((25, 20), 200)])
+@pytest.mark.parametrize(
+    ("shape", "n"), [((15, 15, 15), 500), pytest.param((25, 20), 200, marks=pytest.mark.slow)]
+)
 def test_large_noisy_tensors_are_never_called_optimal_without_proof(shape, n):
     data = zoo.noisy(shape, n, rep=0)
     result = solve(data, tol=1e-9, time_limit=1.0, exact="off")
@@ -242,7 +245,7 @@ def test_an_oracle_that_proves_less_is_believed_less(monkeypatch):
 
 def test_the_time_limit_ends_a_solve():
     data = zoo.noisy((25, 25, 25), 3000, rep=0)
-    result = solve(data, tol=0.0, rtol=1e-15, time_limit=0.5, exact="off")
+    result = solve(data, tol=0.0, rtol=1e-15, time_limit=0.3, exact="off")
     assert result.status is Status.TIME_LIMIT
     assert intensor.verify(result, data.coords, data.values).ok
 

@@ -90,13 +90,20 @@ def test_versions_of_the_paper_begin_where_they_always_do():
 UP_AND_DOWN = (0.3, 0.9, 0.45, 0.45)
 
 
-@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize(
+    ("signed", "exact"),
+    [
+        (False, "off"),
+        (True, "auto"),
+        pytest.param(False, "auto", marks=pytest.mark.slow),
+        pytest.param(True, "off", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize(
     "radii",
     zoo.mostly_slow([(0.3, 0.7), (0.7, 0.3), UP_AND_DOWN], telling=[UP_AND_DOWN]),
     ids=str,
 )
-@pytest.mark.parametrize("exact", ["auto", "off"])
 def test_a_rescaled_engine_reaches_what_a_fresh_one_reaches(radii, signed, exact):
     observations = cells(signed=signed)
     engine = FastEngine(
