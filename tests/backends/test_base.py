@@ -10,8 +10,10 @@ from intensor.kernels.lanes import descend_lanes, lane_sums
 from intensor.problem.layout import positions
 from intensor.problem.vertex import mode_offsets
 
+TELLING = ["one cell", "cube", "long mode"]
 
-@pytest.mark.parametrize("name", zoo.OBSERVED)
+
+@pytest.mark.parametrize("name", zoo.mostly_slow(zoo.OBSERVED, telling=TELLING))
 @pytest.mark.parametrize("sweeps", [0, 1, 60])
 def test_it_finds_the_vertices_that_the_kernel_finds(name, sweeps):
     shape, coords, observed, _ = zoo.observed(name)

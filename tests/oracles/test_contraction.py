@@ -77,8 +77,13 @@ def test_indices_without_cells_cost_nothing(way):
 
 
 @all_ways
-def test_arguments_are_left_alone(way):
+@pytest.mark.parametrize("frozen", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_arguments_are_left_alone(way, frozen):
+    # Kernels are compiled once more for arrays that nobody may write to.
     cells, rng = some_cells((3, 4))
     flags, costs = rng.integers(0, 2, 7, dtype=np.uint8), rng.standard_normal(cells.n_cells)
-    flags.flags.writeable = costs.flags.writeable = False
+    before = flags.copy(), costs.copy()
+    flags.flags.writeable = costs.flags.writeable = not frozen
     assert way(cells).index_costs(0, flags, costs).shape == (3,)
+    np.testing.assert_array_equal(flags, before[0])
+    np.testing.assert_array_equal(costs, before[1])

@@ -64,7 +64,7 @@ def check_vertex(answer, case):
     assert case.least <= answer.value <= 0.0
 
 
-@forall(few=40, many=500, case=cases())
+@forall(few=20, many=500, case=cases())
 def test_own_oracles_find_the_least_and_prove_it(case):
     for oracle in OWN:
         answer = oracle(case.cells, threads=1).minimise(case.costs)
@@ -78,7 +78,7 @@ def nothing_known(cells, costs, incumbent):
     return np.zeros(sum(cells.shape), dtype=np.uint8), 0.0
 
 
-@forall(few=40, many=500, case=cases(), pool=st.sampled_from([1, 2, 64]))
+@forall(few=20, many=500, case=cases(), pool=st.sampled_from([1, 2, 64]))
 def test_searches_do_not_live_on_the_heuristic(case, pool):
     # On tensors this small the heuristic has the least vertex nearly always.
     slack = 1e-3 * float(np.abs(case.costs).sum())
@@ -97,7 +97,7 @@ def test_searches_do_not_live_on_the_heuristic(case, pool):
             assert answer.bound >= min(answer.value, 0.9 * case.least) - slack
 
 
-@forall(few=40, many=500, case=cases(), seed=seeds)
+@forall(few=20, many=500, case=cases(), seed=seeds)
 def test_no_bound_is_above_the_least_of_costs_of_all_sizes(case, seed):
     rng = np.random.default_rng(seed)
     cells, n = case.cells, case.costs.size
@@ -119,7 +119,7 @@ def test_no_bound_is_above_the_least_of_costs_of_all_sizes(case, seed):
                 assert abs(answer.value - float(least)) <= 1e-14 * size
 
 
-@forall(few=40, many=500, case=cases(), seed=seeds, share=st.floats(0.0, 1.0))
+@forall(few=20, many=500, case=cases(), seed=seeds, share=st.floats(0.0, 1.0))
 def test_goals_are_reached_or_out_of_reach(case, seed, share):
     rng = np.random.default_rng(seed)
     product = float(case.least * rng.uniform(-0.5, 1.5))
@@ -137,7 +137,7 @@ def test_goals_are_reached_or_out_of_reach(case, seed, share):
             assert case.cost(flags) >= answer.value
 
 
-@forall(few=40, many=500, case=cases(), seed=seeds, runs=st.integers(1, 8))
+@forall(few=20, many=500, case=cases(), seed=seeds, runs=st.integers(1, 8))
 def test_alternating_is_never_below_the_least_and_claims_nothing(case, seed, runs):
     shape, values = case.cells.shape, []
     for way in (PerCell, PerIndexRemembered):
@@ -152,7 +152,7 @@ def test_alternating_is_never_below_the_least_and_claims_nothing(case, seed, run
     assert len(set(values)) == 1
 
 
-@forall(few=40, many=500, case=cases(), seed=seeds)
+@forall(few=20, many=500, case=cases(), seed=seeds)
 def test_a_descent_ends_where_no_mode_can_be_improved_alone(case, seed):
     shape = case.cells.shape
     rng = np.random.default_rng(seed)
@@ -166,7 +166,7 @@ def test_a_descent_ends_where_no_mode_can_be_improved_alone(case, seed):
         assert case.cost(other) >= answer.value
 
 
-@forall(few=40, many=500, case=cases(), seed=seeds)
+@forall(few=20, many=500, case=cases(), seed=seeds)
 def test_the_best_of_many_is_no_worse_than_what_it_was_given(case, seed):
     rng = np.random.default_rng(seed)
     known = rng.integers(0, 2, sum(case.cells.shape), dtype=np.uint8)
@@ -177,7 +177,7 @@ def test_the_best_of_many_is_no_worse_than_what_it_was_given(case, seed):
     assert case.least <= value <= min(0.0, case.cost(known))
 
 
-@forall(few=40, many=500, case=cases())
+@forall(few=20, many=500, case=cases())
 def test_without_a_search_bounds_hold_and_easy_answers_are_right(case):
     answer = FreeBoundOracle(case.cells).minimise(case.costs)
     check_vertex(answer, case)
@@ -188,7 +188,7 @@ def test_without_a_search_bounds_hold_and_easy_answers_are_right(case):
         assert easy.value == case.least
 
 
-@forall(few=25, many=500, case=cases(), seed=seeds, oracle=st.sampled_from(OWN))
+@forall(few=15, many=500, case=cases(), seed=seeds, oracle=st.sampled_from(OWN))
 def test_relabelling_does_not_move_the_least(case, seed, oracle):
     rng = np.random.default_rng(seed)
     cells = case.cells

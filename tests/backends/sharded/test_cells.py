@@ -12,6 +12,9 @@ from intensor.backends.sharded.shard import make_shard
 from intensor.data.observations import observe
 from intensor.errors import SettingError
 from intensor.runtime.threads import Workers
+from zoo import mostly_slow
+
+one_shape = pytest.mark.parametrize("shape", mostly_slow(SHAPES, telling=[(3, 4, 2)]))
 
 
 def cut(observations, n_shards, threads=1, cells_at_once=1 << 16):
@@ -33,19 +36,19 @@ def make(request):
     return make
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", mostly_slow(SHAPES, telling=[(7,), (2, 3, 2, 3)]))
 def test_sums_are_those_of_dense_matrices(make, shape):
     cells_cases.check_sums(Case(make, shape, n=200))
 
 
 @pytest.mark.parametrize("negative", [False, True])
-@pytest.mark.parametrize("shape", SHAPES)
+@one_shape
 def test_a_descent_ends_where_no_mode_can_be_improved(make, shape, negative):
     cells_cases.check_descent(Case(make, shape), negative=negative)
 
 
 @pytest.mark.parametrize("negative", [False, True])
-@pytest.mark.parametrize("shape", SHAPES)
+@one_shape
 def test_a_refinement_never_raises_the_objective(make, shape, negative):
     cells_cases.check_refinement(Case(make, shape, radius=0.7), negative=negative)
 

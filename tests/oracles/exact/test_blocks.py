@@ -8,7 +8,8 @@ import zoo
 from intensor.oracles.exact import blocks as kernels
 
 KINDS = [np.int32, np.int64]
-both_kinds = pytest.mark.parametrize("kind", KINDS)
+both_kinds = pytest.mark.parametrize("kind", zoo.mostly_slow(KINDS, telling=[np.int64]))
+"""Scans and tree searches call these kernels with small integers by default as well."""
 cuts = pytest.mark.parametrize("cut", zoo.CUTS)
 
 
@@ -66,7 +67,7 @@ def test_the_bound_is_the_sum_of_the_cheapest_choices(cut, kind):
     assert least.tolist() == each
 
 
-@both_kinds
+@pytest.mark.parametrize("kind", zoo.mostly_slow(KINDS, telling=[np.int32]))
 def test_a_bound_may_need_more_bits_than_its_sums(kind):
     big, ends = np.full(4, -(2**30), dtype=kind), np.array([1, 2, 3, 4])
     assert kernels.least_sums(big, ends, np.zeros(4, dtype=np.int64)) == -(2**32)

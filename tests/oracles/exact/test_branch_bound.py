@@ -11,7 +11,7 @@ from intensor.oracles.exact.nodes import bound_of, root_node
 from intensor.oracles.trivial import sum_of_negative, vertex_cost
 from intensor.runtime.budget import Budget
 from small_pieces import small_branch
-from zoo import full_tensor, least_cost
+from zoo import full_tensor, least_cost, mostly_slow
 
 full = functools.partial(full_tensor, integers=True)
 
@@ -49,7 +49,7 @@ def searched(monkeypatch):
 # --- subtrees
 
 
-@pytest.mark.parametrize("shape", [(17, 18), (18, 30), (40, 16)])
+@pytest.mark.parametrize("shape", mostly_slow([(17, 18), (18, 30), (40, 16)], telling=[(17, 18)]))
 def test_subtrees_together_have_the_minimum(shape, searched):
     for seed in range(3):
         cells, costs = full(shape, seed=seed)
@@ -73,7 +73,7 @@ def stop_before(monkeypatch, number):
     return waves
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", mostly_slow(range(4), telling=[0, 2]))
 def test_a_search_that_is_stopped_under_way_has_a_bound(number, monkeypatch):
     waves = stop_before(monkeypatch, number)
     stopped = 0
@@ -141,7 +141,9 @@ def test_more_rows_than_a_word_has_bits():
     assert answer.value - answer.bound < 1e-9 * abs(answer.value)
 
 
-@pytest.mark.parametrize("shape", [(300, 6), (5, 200), (1, 90), (90, 1)])
+@pytest.mark.parametrize(
+    "shape", mostly_slow([(300, 6), (5, 200), (1, 90), (90, 1)], telling=[(5, 200), (90, 1)])
+)
 def test_a_short_mode_beside_a_long_one(shape):
     cells, costs = full(shape)
     assert BranchOracle(cells).minimise(costs).value == least_cost(costs, shape)

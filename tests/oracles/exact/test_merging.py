@@ -9,7 +9,9 @@ from intensor.oracles.exact.merging import merge_blocks
 from intensor.oracles.exact.multipliers import FREE, ascend
 
 EVERYTHING = 1 << 40
-both_kinds = pytest.mark.parametrize("kind", [np.int32, np.int64])
+KINDS = [np.int32, np.int64]
+both_kinds = pytest.mark.parametrize("kind", zoo.mostly_slow(KINDS, telling=[np.int64]))
+"""Scans and tree searches call these kernels with small integers by default as well."""
 SMALL = [cut for cut, firsts in zoo.CUTS.items() if firsts[-1] < 10]
 """Cuts of so few rows that all of them fit into one block."""
 

@@ -10,7 +10,9 @@ from intensor.oracles.exact.merging import merge_blocks
 from intensor.oracles.exact.multipliers import FREE, OFF, ON, ascend
 
 EVERYTHING = 1 << 40
-both_kinds = pytest.mark.parametrize("kind", [np.int32, np.int64])
+KINDS = [np.int32, np.int64]
+both_kinds = pytest.mark.parametrize("kind", zoo.mostly_slow(KINDS, telling=[np.int64]))
+"""Scans and tree searches call these kernels with small integers by default as well."""
 SEEDS = range(4)
 
 

@@ -9,7 +9,7 @@ from intensor.oracles.exact.nodes import bound_of, root_node, stack_slabs
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
-@pytest.mark.parametrize("cut", zoo.CUTS)
+@pytest.mark.parametrize("cut", zoo.mostly_slow(zoo.CUTS, telling=["one block", "uneven blocks"]))
 def test_the_root_is_that_of_its_twin(cut, kind):
     firsts = np.array(zoo.CUTS[cut])
     slabs = stack_slabs(zoo.integer_stack(cut, slabs=3)[0].astype(kind), firsts)

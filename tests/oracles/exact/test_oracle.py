@@ -19,11 +19,14 @@ from intensor.oracles.exact.search import ExactSearch
 from intensor.oracles.trivial import sum_of_negative, vertex_cost
 from intensor.runtime.budget import Budget
 from small_pieces import small_branch, small_enumeration
-from zoo import ORACLE_SHAPES, all_vertices, distinct_rows, full_tensor
+from zoo import ORACLE_SHAPES, all_vertices, distinct_rows, full_tensor, mostly_slow
 
 ORACLES = [EnumerationOracle, BranchOracle]
 both = pytest.mark.parametrize("oracle", ORACLES)
 shapes = pytest.mark.parametrize("shape", ORACLE_SHAPES)
+two_shapes = pytest.mark.parametrize(
+    "shape", mostly_slow(ORACLE_SHAPES, telling=[(4, 5), (2, 3, 2, 3)])
+)
 
 
 def all_costs(costs, cells):
@@ -61,7 +64,7 @@ def test_an_oracle_answers_again_and_again(oracle, shape):
 
 
 @both
-@shapes
+@two_shapes
 def test_incumbents_good_and_bad_do_not_change_the_minimum(oracle, shape):
     cells, costs = full_tensor(shape)
     exact = oracle(cells, threads=1)
@@ -73,12 +76,17 @@ def test_incumbents_good_and_bad_do_not_change_the_minimum(oracle, shape):
 
 
 @both
-def test_arguments_are_left_alone(oracle):
+@pytest.mark.parametrize("frozen", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_arguments_are_left_alone(oracle, frozen):
+    # Kernels are compiled once more for arrays that nobody may write to.
     cells, costs = full_tensor((3, 4, 3))
     incumbent = np.ones(10, dtype=np.uint8)
-    costs.flags.writeable = incumbent.flags.writeable = False
+    before = costs.copy()
+    costs.flags.writeable = incumbent.flags.writeable = not frozen
     for goal in (None, Goal(product=0.0, phi=0.5, pool=4)):
         oracle(cells).minimise(costs, incumbent=incumbent, goal=goal)
+        np.testing.assert_array_equal(costs, before)
+        assert incumbent.all()
 
 
 @both
@@ -130,7 +138,7 @@ def rounding(costs, phi):
 
 
 @both
-@shapes
+@two_shapes
 @pytest.mark.parametrize(("phi", "quantile"), [(1e-9, 0.3), (1e-3, 0.05), (10.0, 0.003)])
 def test_a_pool_has_vertices_below_the_cutoff_best_first(oracle, shape, phi, quantile):
     cells, costs = full_tensor(shape, seed=1)
@@ -150,7 +158,7 @@ def test_a_pool_has_vertices_below_the_cutoff_best_first(oracle, shape, phi, qua
 
 
 @both
-@shapes
+@two_shapes
 @pytest.mark.parametrize("phi", [1e-9, 1e-3, 10.0])
 def test_a_goal_out_of_reach_is_proven_to_be(oracle, shape, phi):
     cells, costs = full_tensor(shape, seed=2)
@@ -200,7 +208,7 @@ def test_a_pool_without_a_goal_is_a_search_for_the_minimum(oracle):
 
 
 @both
-@shapes
+@two_shapes
 def test_a_goal_for_one_vertex_is_reached_or_refuted(oracle, shape):
     cells, costs = full_tensor(shape, seed=4)
     least = all_costs(costs, cells)[0]
@@ -244,11 +252,11 @@ SMALL = {
 @pytest.mark.parametrize(
     ("oracle", "shape"),
     [
-        (EnumerationOracle, (12, 12, 12)),
+        pytest.param(EnumerationOracle, (12, 12, 12), marks=pytest.mark.slow),
         (EnumerationOracle, (7, 7, 6, 6)),
         (BranchOracle, (45, 45)),
         (BranchOracle, (34, 34, 4)),
-        (BranchOracle, (7, 7, 6, 6)),
+        pytest.param(BranchOracle, (7, 7, 6, 6), marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.needs_jit
@@ -282,7 +290,7 @@ def no_head_start(observations, costs, incumbent):
 
 
 @both
-@shapes
+@two_shapes
 @pytest.mark.parametrize("pool", [1, 8])
 def test_a_spent_budget_leaves_a_valid_answer(oracle, shape, pool):
     cells, costs = full_tensor(shape, seed=6)
@@ -322,7 +330,9 @@ ONE_BY_ONE = {"piece_entries": 1, "wave": 1}
 @pytest.mark.parametrize(
     "oracle", [small_enumeration(**ONE_BY_ONE), small_branch(pieces=ONE_BY_ONE, wave=1)]
 )
-@pytest.mark.parametrize("shape", [(16, 17), (5, 5, 5), (3, 3, 3, 3)])
+@pytest.mark.parametrize(
+    "shape", [(16, 17), pytest.param((5, 5, 5), marks=pytest.mark.slow), (3, 3, 3, 3)]
+)
 def test_wherever_a_call_is_stopped_its_bound_holds(oracle, shape):
     cells, costs = full_tensor(shape, seed=7)
     exact = oracle(cells, threads=1, heuristic=no_head_start)

@@ -90,7 +90,7 @@ def test_a_search_finds_the_last_unit_below_the_target_and_nothing_at_it(kind):
 
 
 @both_kinds
-@pytest.mark.parametrize("size", [1, 3, 64])
+@pytest.mark.parametrize("size", zoo.mostly_slow([1, 3, 64], telling=[3, 64]))
 def test_a_search_per_pattern_has_the_best_box_of_every_pattern(kind, size):
     full = 0
     for firsts, costs in problems(slabs=(1, 4), seeds=1):
