@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from intensor.backends.cuda.device import simulated
+from intensor.backends.cuda.device import check_device, simulated
 
 collect_ignore_glob = [] if importlib.util.find_spec("numba_cuda") else ["test_*.py"]
 
@@ -18,6 +18,7 @@ def _threads_take_turns():
     The simulator runs all of them at once and asks each in a loop whether it waits, so that most
     of its time goes into changes between threads.
     """
+    check_device()
     if not simulated():
         yield
         return
