@@ -41,17 +41,11 @@ USES_THE_PACKAGE = """
 
 
 def test_a_function_of_the_main_module_survives_cloudpickle(tmp_path):
-    path = str(tmp_path / "function")
-    run(
-        dedent(USES_THE_PACKAGE)
-        + dedent("""
-            import sys
-            import cloudpickle
-            with open(sys.argv[1], "wb") as file:
-                cloudpickle.dump(work, file)
-        """),
-        path,
-    )
+    path = tmp_path / "function"
+    main = {"__name__": "__main__"}
+    exec(dedent(USES_THE_PACKAGE), main)
+    assert main["work"].__module__ == "__main__"  # so it is pickled with its code, not by its name
+    path.write_bytes(cloudpickle.dumps(main["work"]))
     answer = run(
         """
             import pickle, sys
@@ -60,7 +54,7 @@ def test_a_function_of_the_main_module_survives_cloudpickle(tmp_path):
             status, name = work()
             print(status, name)
         """,
-        path,
+        str(path),
     )
     assert answer == ["OPTIMAL", "complete"]
 

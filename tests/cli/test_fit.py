@@ -129,7 +129,7 @@ def test_an_interrupt_is_told_by_the_exit_code(capsys):
     assert "(INTERRUPTED) before its model had a single box" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("remainder", ["kriging", "auto"])
+@pytest.mark.parametrize("remainder", ["kriging", pytest.param("auto", marks=pytest.mark.slow)])
 def test_a_kriged_remainder_from_fit_to_predict(table, tmp_path, capsys, remainder):
     model, cells = tmp_path / "model.npz", tmp_path / "cells.csv"
     cells.write_text("user,item,week\nbob,y,2\ncat,x,1\n")
@@ -185,7 +185,7 @@ def checkpointed(tmp_path):
     table = np.column_stack((data.coords, data.values))
     path = tmp_path / "data.csv"
     np.savetxt(path, table, fmt="%d,%d,%d,%.17g", header="a,b,c,value", comments="")
-    return [path, "-o", tmp_path / "out.npz", "--quiet"]
+    return [path, "-o", tmp_path / "out.npz", "--quiet", "--n-radii=3"]
 
 
 @pytest.mark.parametrize("command", ["fit", "complete"])

@@ -1,5 +1,6 @@
 """Commands in processes: signals and pipes."""
 
+import io
 import json
 import os
 import signal
@@ -24,11 +25,38 @@ def test_runs_as_a_module():
     assert answer.stdout == f"intensor {intensor.__version__}\n"
 
 
-@pytest.mark.parametrize(
-    "number",
-    [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM],  # SIGTERM raises SIGINT
-)
-def test_an_interrupted_fit_saves_its_best_model(tmp_path, number):
+def test_a_fit_that_is_told_to_end_saves_its_best_model(tmp_path, monkeypatch, capsys):
+    class Terminating(io.StringIO):
+        """Sends SIGTERM, which raises SIGINT, when the first progress is shown."""
+
+        def write(self, text):
+            if "objective" in text and "objective" not in self.getvalue():
+                os.kill(os.getpid(), signal.SIGTERM)
+            return super().write(text)
+
+    model = tmp_path / "model.npz"
+    before = signal.getsignal(signal.SIGTERM)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", Terminating())
+        assert main([*LONG, "-o", str(model), "--json"]) == 130
+        said = sys.stderr.getvalue()
+    assert signal.getsignal(signal.SIGTERM) is before
+    check_what_was_saved(model, capsys.readouterr().out, said)
+
+
+def check_what_was_saved(model, out, said):
+    assert "Traceback" not in said
+    assert "interrupted; the best model so far was saved" in said
+    figures = json.loads(out)
+    assert figures["interrupted"] is True
+    assert figures["status"] == "INTERRUPTED"
+    assert load(model).objective == figures["objective"]
+    assert [path.name for path in model.parent.iterdir()] == ["model.npz"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_process_saves_its_best_model(tmp_path, number):
     model = tmp_path / "model.npz"
     process = subprocess.Popen(
         [*PYTHON, *LONG, "-o", str(model), "--json"],
@@ -40,13 +68,7 @@ def test_an_interrupted_fit_saves_its_best_model(tmp_path, number):
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "Traceback" not in err
-    assert "interrupted; the best model so far was saved" in err
-    figures = json.loads(out)
-    assert figures["interrupted"] is True
-    assert figures["status"] == "INTERRUPTED"
-    assert load(model).objective == figures["objective"]
-    assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
+    check_what_was_saved(model, out, err)
 
 
 def test_a_second_interrupt_leaves_at_once(tmp_path, monkeypatch, capsys):

@@ -13,7 +13,8 @@ def test_a_page_is_written(model, table, tmp_path, capsys):
     assert "OPTIMAL" in text
 
 
-def test_json_says_whether_the_certificate_holds(model, table, tmp_path, capsys):
+def test_json_says_whether_the_certificate_holds(model, table, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("intensor.report.render", lambda *data, **more: "<p>page</p>")
     page = tmp_path / "page.html"
     assert run("report", model, table, "-o", page, "--json") == 0
     assert json.loads(capsys.readouterr().out)["ok"] is True

@@ -28,7 +28,9 @@ def sessions(page):
     return [block["code"] for block in blocks_of(page) if block["code"].startswith(">>> ")]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in RUN_ELSEWHERE])
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page not in RUN_ELSEWHERE and sessions(page)]
+)
 def test_sessions_run(page):
     found = doctest.DocTestParser().get_doctest("\n".join(sessions(page)), {}, page, page, 0)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
@@ -47,9 +49,9 @@ def test_there_is_something_to_run():
         assert written[page] >= least
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_code_runs_or_says_why_not(page):
-    for block in blocks_of(page):
+def test_code_runs_or_says_why_not():
+    blocks = [(page, block) for page in PAGES for block in blocks_of(page)]
+    for page, block in blocks:
         if not block["code"].startswith(">>> "):
             ast.parse(block["code"])
             assert block["why"] or page in NOT_RUN or page in RUN_ELSEWHERE, (
@@ -58,12 +60,13 @@ def test_code_runs_or_says_why_not(page):
             )
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_linked_files_exist(page):
+def test_linked_files_exist():
     # Sphinx knows pages only; whoever reads them in the repository follows all links.
-    text = re.sub(r"^```.*?^```", "", (DOCS / page).read_text(encoding="utf-8"), flags=re.M | re.S)
-    for link in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text):
-        assert (DOCS / link).exists(), f"{page} links to {link}"
+    for page in PAGES:
+        text = (DOCS / page).read_text(encoding="utf-8")
+        text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+        for link in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text):
+            assert (DOCS / link).exists(), f"{page} links to {link}"
 
 
 @pytest.mark.parametrize("page", RUN_ELSEWHERE)

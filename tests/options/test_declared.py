@@ -140,16 +140,16 @@ def test_declared_choices_are_those_that_there_are():
 EVERY = [value for value in vars(declared).values() if isinstance(value, Option)]
 
 
-@pytest.mark.parametrize("option", EVERY, ids=lambda option: f"{option.name}={option.default}")
-def test_every_declaration_is_complete(option):
-    assert option.summary.endswith((".", ")."))
-    assert not option.details or option.details.endswith(".")
+def test_every_declaration_is_complete():
     used = (*declared.SOLVE_OPTIONS, *declared.COMPLETE_OPTIONS, *declared.ESTIMATOR_OPTIONS)
-    assert any(option is one for one in used)
-    if option.default is not REQUIRED and option.name != ALIAS:
-        option.check(option.default)  # a default is valid
-    if option.choices:
-        assert option.default in option.choices
+    for option in EVERY:
+        assert option.summary.endswith((".", ").")), option.name
+        assert not option.details or option.details.endswith("."), option.name
+        assert any(option is one for one in used), option.name
+        if option.default is not REQUIRED and option.name != ALIAS:
+            option.check(option.default)  # a default is valid
+        if option.choices:
+            assert option.default in option.choices, option.name
 
 
 def test_bad_values_are_refused_alike_by_all_faces():

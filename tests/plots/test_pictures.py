@@ -23,11 +23,14 @@ def drawn(picture):
 
 LONG = Labels(modes=("a", "b"), indices=(np.arange(3), np.arange(1000) * 7), value="v")
 CASES = {
-    "signed": lambda: make_fit(baseline="additive", radius=60.0, time_limit=2.0),
-    "hostile": lambda: make_fit(labels=hostile_labels(), radius="auto"),
+    "signed and hostile": lambda: make_fit(
+        labels=hostile_labels(), baseline="additive", radius="auto", max_iterations=50
+    ),
     "no box": lambda: small_fit(np.full(12, 5.0), radius=5.0, max_iterations=0),
 }
 MORE_CASES = {
+    "signed": lambda: make_fit(baseline="additive", radius=60.0, time_limit=2.0),
+    "hostile": lambda: make_fit(labels=hostile_labels(), radius="auto"),
     "six modes": lambda: make_fit(shape=(2, 3, 2, 3, 2, 2)),
     "long mode": lambda: make_fit(shape=(3, 1000), n=3000, labels=LONG, time_limit=1.0),
     "zeros": lambda: small_fit(np.zeros(12), radius=5.0),

@@ -81,14 +81,15 @@ def page_of(made, coords, values, **more):
 VARIANTS = {
     "validated": lambda: make_fit(radius="auto", transform="auto", n_solutions=2, validation=2),
     "all there is": lambda: make_fit(
-        radius=60.0, transform="sqrt", baseline="additive", remainder="kriging", time_limit=2.0
+        radius=60.0, transform="sqrt", baseline="additive", remainder="kriging", max_iterations=50
     ),
     "one mode": lambda: make_fit(shape=(7,), n=20),
-    "one observation": lambda: small_fit(np.full(1, 5.0), radius=5.0),
+    "one huge observation": lambda: small_fit(np.full(1, 1e60), radius=2e60),
     "no box": lambda: small_fit(np.full(12, 5.0), radius=5.0, max_iterations=0),
-    "huge values": lambda: small_fit(np.arange(12) * 1e59, radius=2e60),
 }
 MORE_VARIANTS = {
+    "one observation": lambda: small_fit(np.full(1, 5.0), radius=5.0),
+    "huge values": lambda: small_fit(np.arange(12) * 1e59, radius=2e60),
     "numbered": lambda: make_fit(labels=number_labels((3, 9, 4))),
     "tiny values": lambda: small_fit(np.full(12, 4e-60), radius=5e-60),
     "plain": make_fit,
