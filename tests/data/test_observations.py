@@ -73,13 +73,13 @@ def raw_observations(draw):
     return tuple(shape), [row[0] for row in rows], [row[1] for row in rows]
 
 
-@forall(few=20, many=150, raw=raw_observations())
+@forall(few=10, many=150, raw=raw_observations())
 def test_any_observations_match_the_dictionary(raw):
     shape, coords, values = raw
     assert_matches(observe(coords, values, shape=shape), coords, values)
 
 
-@forall(few=20, many=100, raw=raw_observations())
+@forall(few=10, many=100, raw=raw_observations())
 def test_the_objective_splits_into_cells_and_a_constant(raw):
     # The reason for collapsing: sum (y - z)^2 / n = sum counts (mean - z)^2 / n + within.
     shape, coords, values = raw
@@ -91,7 +91,7 @@ def test_the_objective_splits_into_cells_and_a_constant(raw):
     assert collapsed == pytest.approx(direct, rel=1e-12, abs=1e-12)
 
 
-@forall(few=20, many=100, raw=raw_observations())
+@forall(few=10, many=100, raw=raw_observations())
 def test_observing_the_means_again_changes_nothing(raw):
     shape, coords, values = raw
     first = observe(coords, values, shape=shape)
