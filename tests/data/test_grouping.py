@@ -55,7 +55,7 @@ def test_equal_rows_stay_in_their_order():
 
 
 def test_threads_do_not_matter():
-    cells = draw((50, 60, 70), 150_000)
+    cells = draw((50, 60, 70), 90_000)
     one, three = (check(cells, (50, 60, 70), Workers(threads)) for threads in (1, 3))
     np.testing.assert_array_equal(one.order, three.order)
 

@@ -54,14 +54,14 @@ SHAPES = [(4,), (3, 4), (5, 1, 3), (2, 3, 2, 2), (1, 1), (300, 2), (2,) * 8]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("n", [1, 2, 60])
-def test_against_a_dictionary(shape, n):
-    rng = np.random.default_rng([n, *shape])
-    coords = np.stack([rng.integers(0, length, n) for length in shape], axis=1)
-    values = rng.uniform(0.0, 10.0, n)
-    found = observe(coords, values, shape=shape)
-    assert found.shape == shape
-    assert_matches(found, coords, values)
+def test_against_a_dictionary(shape):
+    for n in (1, 2, 60):
+        rng = np.random.default_rng([n, *shape])
+        coords = np.stack([rng.integers(0, length, n) for length in shape], axis=1)
+        values = rng.uniform(0.0, 10.0, n)
+        found = observe(coords, values, shape=shape)
+        assert found.shape == shape
+        assert_matches(found, coords, values)
 
 
 @st.composite

@@ -135,7 +135,7 @@ def test_averages_are_kriged_too():
 
 @pytest.mark.parametrize("options", [{}, {"transform": "sqrt", "baseline": "additive"}], ids=str)
 def test_kriging_adds_the_expected_remainder_of_the_boxes(options):
-    data, cells, _ = smooth()
+    data, cells, _ = smooth((8, 7, 6))
     found = fitted(data, radius=9.0, rtol=1e-3, remainder="kriging", seed=2, **options)
     plain = fitted(data, radius=9.0, rtol=1e-3, seed=2, **options)
     assert found.validation is None
@@ -184,7 +184,7 @@ def test_weights_count_in_the_remainder():
 
 @pytest.mark.parametrize("scale", [2.0**-180, pytest.param(2.0**180, marks=pytest.mark.slow)])
 def test_values_of_any_size_can_be_kriged(scale):
-    data, cells, _ = smooth()
+    data, cells, _ = smooth((8, 7, 6))
     plain = fitted(data, radius=9.0, rtol=1e-3, remainder="kriging")
     scaled = dataclasses.replace(data, values=scale * data.values)
     found = fitted(scaled, radius=9.0 * scale, rtol=1e-3, remainder="kriging")
@@ -268,7 +268,7 @@ def test_without_any_time_the_remainder_is_left_out_with_a_warning(remainder):
 
 
 def test_a_remainder_that_takes_too_long_is_left_out_with_a_warning(monkeypatch):
-    data, cells, _ = smooth()
+    data, cells, _ = smooth((8, 7, 6))
     monkeypatch.setattr(combine_module, "krige", lambda *_, **__: None)
     with pytest.warns(RemainderWarning, match="no time to krige .* before the fit was stopped"):
         found = fitted(data, remainder="kriging", n_radii=2)
@@ -278,7 +278,7 @@ def test_a_remainder_that_takes_too_long_is_left_out_with_a_warning(monkeypatch)
 
 
 def test_a_remainder_is_kriged_roughly_if_time_is_short(monkeypatch):
-    data, _, _ = smooth()
+    data, _, _ = smooth((8, 7, 6))
     asked = []
 
     def slow_when_close(observations, model, *, rough, **options):
@@ -296,7 +296,7 @@ def test_a_remainder_is_kriged_roughly_if_time_is_short(monkeypatch):
 
 
 def test_ctrl_c_reaches_the_last_kriging(monkeypatch):
-    data, _, _ = smooth()
+    data, _, _ = smooth((8, 7, 6))
     budgets = []
 
     def endless(observations, model, *, budget, **options):
