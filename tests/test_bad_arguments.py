@@ -5,6 +5,7 @@ import pytest
 
 import intensor
 from intensor import errors
+from naming import naming
 
 DATA = intensor.planted((4, 3, 3), 30, noise=0.1)
 CELLS, VALUES = DATA.coords, DATA.values
@@ -77,40 +78,36 @@ def verify(request, result, fitted):
     }[request.param]
 
 
-@pytest.mark.parametrize("name", COORDS)
-def test_verify_refuses_bad_coordinates(verify, name):
-    cells, error, message = COORDS[name]
-    with pytest.raises(error, match=message):
-        verify(cells, VALUES)
+def test_verify_refuses_bad_coordinates(verify):
+    for name, (cells, error, message) in COORDS.items():
+        with naming(name), pytest.raises(error, match=message):
+            verify(cells, VALUES)
 
 
-@pytest.mark.parametrize("name", NUMBERS)
-def test_verify_refuses_bad_values(verify, name):
-    values, error, message = NUMBERS[name]
-    with pytest.raises(error, match=message):
-        verify(CELLS, values)
+def test_verify_refuses_bad_values(verify):
+    for name, (values, error, message) in NUMBERS.items():
+        with naming(name), pytest.raises(error, match=message):
+            verify(CELLS, values)
 
 
-@pytest.mark.parametrize("name", WEIGHTS)
-def test_verify_refuses_bad_weights(verify, name):
-    weights, error, message = WEIGHTS[name]
-    with pytest.raises(error, match=message):
-        verify(CELLS, VALUES, sample_weight=weights)
+def test_verify_refuses_bad_weights(verify):
+    for name, (weights, error, message) in WEIGHTS.items():
+        with naming(name), pytest.raises(error, match=message):
+            verify(CELLS, VALUES, sample_weight=weights)
 
 
-@pytest.mark.parametrize("effort", EFFORTS)
-def test_verify_refuses_bad_efforts(verify, effort):
-    with pytest.raises(errors.SettingError, match=r"effort is .*; expected a number >= 0"):
-        verify(CELLS, VALUES, effort=effort)
+def test_verify_refuses_bad_efforts(verify):
+    said = r"effort is .*; expected a number >= 0"
+    for effort in EFFORTS:
+        with naming(effort), pytest.raises(errors.SettingError, match=said):
+            verify(CELLS, VALUES, effort=effort)
 
 
-@pytest.mark.parametrize(
-    "effort", [0, 5, np.float32(7), np.inf, 10**400], ids=["0", "5", "7", "inf", "huge"]
-)
-def test_verify_takes_any_amount_of_effort(verify, effort):
-    report = verify(CELLS, VALUES, effort=effort)
-    assert report.ok
-    assert report.complete or effort < 10
+def test_verify_takes_any_amount_of_effort(verify):
+    for effort in (0, 5, np.float32(7), np.inf, 10**400):
+        report = verify(CELLS, VALUES, effort=effort)
+        assert report.ok
+        assert report.complete or effort < 10
 
 
 def test_verify_says_how_to_check_a_fit(fitted):
@@ -125,25 +122,23 @@ FINE = {"fewer rows", "no rows"}
 NOT_KNOWN = {"negative", "too large", "beyond any shape", "beyond int64"}
 
 
-@pytest.mark.parametrize("name", COORDS)
-def test_models_refuse_bad_cells(result, name):
-    cells, error, message = COORDS[name]
-    if name in FINE:
-        assert len(result.model.predict(cells)) == len(cells)
-        return
-    with pytest.raises(error, match=message):
-        result.model.predict(cells)
+def test_models_refuse_bad_cells(result):
+    for name, (cells, error, message) in COORDS.items():
+        if name in FINE:
+            assert len(result.model.predict(cells)) == len(cells)
+            continue
+        with naming(name), pytest.raises(error, match=message):
+            result.model.predict(cells)
 
 
 @pytest.mark.parametrize("unseen", ["error", "mean"])
-@pytest.mark.parametrize("name", COORDS)
-def test_fits_refuse_bad_cells(fitted, name, unseen):
-    cells = COORDS[name][0]
-    if name in FINE or (name in NOT_KNOWN and unseen == "mean"):
-        assert len(fitted.predict(cells, unseen=unseen)) == len(cells)
-        return
-    with pytest.raises(errors.InputError):
-        fitted.predict(cells, unseen=unseen)
+def test_fits_refuse_bad_cells(fitted, unseen):
+    for name, (cells, _, _) in COORDS.items():
+        if name in FINE or (name in NOT_KNOWN and unseen == "mean"):
+            assert len(fitted.predict(cells, unseen=unseen)) == len(cells)
+            continue
+        with naming(name), pytest.raises(errors.InputError):
+            fitted.predict(cells, unseen=unseen)
 
 
 @pytest.mark.parametrize("unseen", ["never", None, 1, ["mean"], np.ones(2)])
@@ -171,11 +166,10 @@ TENSORS = {
 }
 
 
-@pytest.mark.parametrize("name", TENSORS)
-def test_the_norm_refuses_what_is_no_tensor(name):
-    tensor, error = TENSORS[name]
-    with pytest.raises(error):
-        intensor.gauge_norm(tensor)
+def test_the_norm_refuses_what_is_no_tensor():
+    for name, (tensor, error) in TENSORS.items():
+        with naming(name), pytest.raises(error):
+            intensor.gauge_norm(tensor)
 
 
 @pytest.mark.parametrize(

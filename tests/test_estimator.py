@@ -45,7 +45,7 @@ def fitted(data):
 @pytest.mark.filterwarnings("ignore::intensor.errors.RadiusWarning")  # y of some checks is large
 def test_the_checks_of_scikit_learn_pass():
     found = check_estimator(
-        TensorCompleter(radius=50.0, unseen="mean", exact="off", max_iterations=200),
+        TensorCompleter(radius=50.0, unseen="mean", exact="off", max_iterations=40),
         expected_failed_checks=EXPECTED_FAILED_CHECKS,
         on_fail=None,
         on_skip=None,

@@ -11,6 +11,8 @@ from intensor import errors
 from intensor.cli import main
 from intensor.oracles.exact import plan
 from intensor.report import render
+from naming import naming
+from zoo import mostly_slow
 
 VERSIONS = ["fast", 8, pytest.param(4, marks=pytest.mark.slow)]
 RNG = np.random.default_rng(0)
@@ -69,6 +71,29 @@ WORKS = {
         max_iterations=4,
     ),
 }
+TELLING = {
+    "one in a larger tensor",
+    "one mode",
+    "one cell",
+    "all zero",
+    "radius far too small",
+    "radius as large as may be",
+    "values tiny beside the radius",
+    "values of all sizes",
+    "subnormal values",
+    "64 modes of 3",
+    "weights at the ends",
+    "uneven weights, all tiny",
+    "uneven weights, huge values",
+    "huge values, a tiny radius",
+    "a long mode",
+}
+"""Problems that are tried by default with everything that can solve them."""
+SOLVES = [
+    pytest.param(name, version, marks=[pytest.mark.slow] * slow)
+    for name in WORKS
+    for version, slow in (("fast", False), (8, name not in TELLING), (4, True))
+]
 REFUSED = {
     "radius 1e-300": (case(radius=1e-300), errors.RadiusError, "1e-70 to 1e[+]70.*rescale"),
     "radius 1e300": (case(radius=1e300), errors.RadiusError, "1e-70 to 1e[+]70.*rescale"),
@@ -104,8 +129,7 @@ def strict_arithmetic():
 
 
 @pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")  # of 64 modes
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("name", WORKS)
+@pytest.mark.parametrize(("name", "version"), SOLVES)
 def test_within_the_limits_the_certificate_is_right(name, version):
     coords, values, options = WORKS[name]
     weights = options.get("sample_weight")
@@ -119,7 +143,7 @@ def test_within_the_limits_the_certificate_is_right(name, version):
     assert ((predicted >= 0.0) & (predicted <= options["radius"] * (1 + 1e-9))).all()
 
 
-@pytest.mark.parametrize("name", WORKS)
+@pytest.mark.parametrize("name", mostly_slow(WORKS, telling=TELLING))
 @pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")
 def test_estimators_fit_save_and_predict(name, tmp_path):
     coords, values, options = WORKS[name]
@@ -136,19 +160,19 @@ def test_estimators_fit_save_and_predict(name, tmp_path):
 
 
 @pytest.mark.parametrize("version", ["fast", 8])
-@pytest.mark.parametrize("name", REFUSED)
-def test_sizes_beyond_the_limits_are_refused(name, version):
-    (coords, values, options), error, match = REFUSED[name]
-    with pytest.raises(error, match=match):
-        intensor.solve(coords, values, version=version, **options)
+def test_sizes_beyond_the_limits_are_refused(version):
+    for name, ((coords, values, options), error, match) in REFUSED.items():
+        with naming(name), pytest.raises(error, match=match):
+            intensor.solve(coords, values, version=version, **options)
 
 
-@pytest.mark.parametrize("name", [name for name in REFUSED if not name.startswith("radius")])
-def test_estimators_refuse_sizes_beyond_the_limits(name):
-    (coords, values, options), error, match = REFUSED[name]
-    completer = intensor.TensorCompleter(shape=options.get("shape"))
-    with pytest.raises(error, match=match):
-        completer.fit(coords, values, sample_weight=options.get("sample_weight"))
+def test_estimators_refuse_sizes_beyond_the_limits():
+    for name, ((coords, values, options), error, match) in REFUSED.items():
+        if name.startswith("radius"):
+            continue
+        completer = intensor.TensorCompleter(shape=options.get("shape"))
+        with naming(name), pytest.raises(error, match=match):
+            completer.fit(coords, values, sample_weight=options.get("sample_weight"))
 
 
 THREE_CELLS = np.array([[0, 0], [0, 1], [1, 1]])

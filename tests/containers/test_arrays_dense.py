@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import intensor
+from forall import forall
 from intensor import complete, errors
 from intensor.containers import open_container
 from intensor.containers.arrays import DenseContainer
@@ -152,13 +152,14 @@ def test_bad_arrays(array, error, message):
         complete(array, **QUICK)
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    hnp.arrays(
+@forall(
+    few=20,
+    many=300,
+    array=hnp.arrays(
         st.sampled_from([np.float32, np.float64]),
         hnp.array_shapes(max_dims=4, max_side=4),
         elements=st.one_of(st.just(np.nan), st.floats(0, 1024, width=32)),
-    )
+    ),
 )
 def test_any_array_is_taken_apart_and_put_together(array):
     gone = np.isnan(array)

@@ -42,13 +42,25 @@ def test_size():
         check_size((MAX_DENSE_CELLS + 1,))
 
 
-def test_no_package_is_imported_to_find_out():
+@pytest.mark.parametrize(
+    "use",
+    [
+        "from intensor.containers import open_container as use",
+        pytest.param(
+            "from functools import partial; from intensor import complete; "
+            "use = partial(complete, radius=1.0, exact='off')",
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=["container", "complete"],
+)
+def test_no_package_is_imported_to_find_out(use):
     # All but sparse, which Numba loads by itself as one of its extensions.
-    code = """
+    code = f"""
 import sys
 import numpy as np
-from intensor import complete
-complete(np.array([1.0, np.nan]), radius=1.0, exact="off")
+{use}
+use(np.array([1.0, np.nan]))
 packages = ("pandas", "polars", "pyarrow", "xarray", "sklearn", "narwhals")
 print([name for name in packages if name in sys.modules])
 """

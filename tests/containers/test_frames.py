@@ -9,14 +9,15 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import intensor
+from forall import forall
 from intensor import complete, errors
 from intensor.containers import open_container
 from intensor.containers.base import MAX_DENSE_CELLS
 from intensor.containers.frames import predict_frame
+from naming import naming
 
 QUICK = {"radius": 4.0, "exact": "off", "unseen": "mean"}
 MAKERS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
@@ -125,9 +126,13 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize("kind", LABELS)
-def test_labels_of_any_type_come_back(make, kind):
-    labels = LABELS[kind]
+def test_labels_of_any_type_come_back(make):
+    for kind, labels in LABELS.items():
+        with naming(kind):
+            check_labels(make, labels)
+
+
+def check_labels(make, labels):
     table = make({"label": labels, "other": [0, 1, 0, 1], "value": [1.0, 2.0, None, 3.0]})
     same, fit = complete(table, **QUICK)
     assert column(same, "label") == column(table, "label")
@@ -226,16 +231,16 @@ def test_objects_of_several_kinds():
     ],
     ids=str,
 )
-@pytest.mark.parametrize("cells", ["missing", "all"])
-def test_types_of_values(values, kind, cells):
+def test_types_of_values(values, kind):
     kinds = {pl.Series: pl.DataFrame, pd.Series: pd.DataFrame}
     table = kinds.get(type(values), pa.table)({"a": ["x", "y"], "value": values})
-    completed, fit = complete(table, cells=cells, **QUICK)
-    filled = completed["value"]
-    assert (filled.type if isinstance(table, pa.Table) else filled.dtype) == kind
-    expected = fit.predict([[1]], unseen="mean")[0]
-    assert column(completed, "value")[0] == 1.0
-    assert column(completed, "value")[1] == pytest.approx(expected, rel=1e-6)
+    for cells in ("missing", "all"):
+        completed, fit = complete(table, cells=cells, **QUICK)
+        filled = completed["value"]
+        assert (filled.type if isinstance(table, pa.Table) else filled.dtype) == kind
+        expected = fit.predict([[1]], unseen="mean")[0]
+        assert column(completed, "value")[0] == 1.0
+        assert column(completed, "value")[1] == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("every", [False, True])
@@ -331,9 +336,10 @@ def test_labels_without_observation(make):
         ({"a": [[1], [2]], "value": [1.0, 2.0]}, {}, errors.LabelError, "column 'a'"),
     ],
 )
-def test_bad_tables(make, columns, options, error, message):
-    with pytest.raises(error, match=message):
-        complete(make(columns), **options, **QUICK)
+def test_bad_tables(columns, options, error, message):
+    for package, make in MAKERS.items():
+        with naming(package), pytest.raises(error, match=message):
+            complete(make(columns), **options, **QUICK)
 
 
 def test_nan_labels_and_double_names():
@@ -412,8 +418,9 @@ def test_predict_frame_of_labels_without_observation(make):
     assert column(predicted, "value")[2] == fit.predict([[2]], unseen="mean")[0]
 
 
-@settings(max_examples=40, deadline=None)
-@given(
+@forall(
+    few=15,
+    many=200,
     rows=st.lists(
         st.tuples(
             st.sampled_from(["a", "b", "ä", ""]),

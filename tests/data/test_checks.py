@@ -20,6 +20,7 @@ from intensor.data.checks import (
     warn_above_radius,
 )
 from intensor.options.ranges import LARGEST_MAGNITUDE
+from naming import naming
 
 GOOD = {
     "coords": [[0, 0], [1, 1], [0, 1], [1, 0]],
@@ -96,11 +97,12 @@ BAD_COORDS = {
 }
 
 
-@pytest.mark.parametrize(("coords", "error", "message"), BAD_COORDS.values(), ids=BAD_COORDS)
-def test_bad_coordinates(coords, error, message):
-    with pytest.raises(error, match=message) as caught:
-        solve(coords=coords)
-    assert type(caught.value) is error
+def test_bad_coordinates():
+    for name, (coords, error, message) in BAD_COORDS.items():
+        with naming(name):
+            with pytest.raises(error, match=message) as caught:
+                solve(coords=coords)
+            assert type(caught.value) is error
 
 
 def test_the_first_bad_coordinate_is_named():
@@ -176,11 +178,12 @@ if np.finfo(np.longdouble).max == np.finfo(np.float64).max:
     del BAD_VALUES["beyond float64"]
 
 
-@pytest.mark.parametrize(("values", "error", "message"), BAD_VALUES.values(), ids=BAD_VALUES)
-def test_bad_values(values, error, message):
-    with pytest.raises(error, match=message) as caught:
-        solve(values=values)
-    assert type(caught.value) is error
+def test_bad_values():
+    for name, (values, error, message) in BAD_VALUES.items():
+        with naming(name):
+            with pytest.raises(error, match=message) as caught:
+                solve(values=values)
+            assert type(caught.value) is error
 
 
 def test_negative_values_are_fitted_when_allowed():
@@ -295,10 +298,10 @@ BAD_WEIGHTS = {
 }
 
 
-@pytest.mark.parametrize(("weights", "error", "message"), BAD_WEIGHTS.values(), ids=BAD_WEIGHTS)
-def test_check_weights_refuses(weights, error, message):
-    with pytest.raises(error, match=message):
-        check_weights(weights, 3)
+def test_check_weights_refuses():
+    for name, (weights, error, message) in BAD_WEIGHTS.items():
+        with naming(name), pytest.raises(error, match=message):
+            check_weights(weights, 3)
 
 
 @pytest.mark.parametrize("kind", [bool, np.int8, np.uint16, np.float32, np.float64])

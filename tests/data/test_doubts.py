@@ -17,7 +17,7 @@ from intensor.data.labels import Labels, factorise
 from intensor.data.readers.dataset import open_dataset
 from intensor.datasets import flights
 
-QUICK = {"radius": 6.0, "exact": "off", "max_iterations": 20}
+QUICK = {"radius": 6.0, "exact": "off", "max_iterations": 3}
 
 
 def doubts(table, rows=None):
@@ -146,7 +146,7 @@ def test_commands_say_it_on_stderr(ratings, tmp_path, capsys, suffix):
         junk.to_csv(path)  # pandas writes its index under no name
     else:
         junk.reset_index().to_parquet(path)
-    arguments = ["--value", "rating", "--radius", "6", "--max-iterations", "20", "-q", "-o", model]
+    arguments = ["--value", "rating", "--radius", "6", "--max-iterations", "3", "-q", "-o", model]
     assert main(["fit", str(path), *arguments]) == 0
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 1

@@ -16,6 +16,7 @@ from intensor.data.encoding import (
 )
 from intensor.data.labels import factorise
 from intensor.errors import EmptyDataError, LabelError, NegativeValueError, ValuesError
+from naming import naming
 
 RNG = np.random.default_rng(3)
 COLUMNS = {
@@ -32,18 +33,18 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("n_batches", [1, 3, 2 * BATCHES_PER_MERGE + 1])
-@pytest.mark.parametrize("name", COLUMNS)
-def test_batches_are_encoded_like_the_whole(name, n_batches):
-    column = COLUMNS[name]
-    encoder = LabelEncoder("a")
-    for part in np.array_split(column, n_batches):
-        encoder.add(pa.array(part))
-    codes, labels = encoder.finish()
-    expected = factorise(column)
-    assert labels.dtype == expected.labels.dtype
-    assert labels.tolist() == expected.labels.tolist()
-    assert codes.tolist() == expected.codes.tolist()
-    assert codes.dtype == np.min_scalar_type(labels.size - 1)
+def test_batches_are_encoded_like_the_whole(n_batches):
+    for name, column in COLUMNS.items():
+        encoder = LabelEncoder("a")
+        for part in np.array_split(column, n_batches):
+            encoder.add(pa.array(part))
+        codes, labels = encoder.finish()
+        expected = factorise(column)
+        with naming(name):
+            assert labels.dtype == expected.labels.dtype
+            assert labels.tolist() == expected.labels.tolist()
+            assert codes.tolist() == expected.codes.tolist()
+            assert codes.dtype == np.min_scalar_type(labels.size - 1)
 
 
 def test_dictionaries_of_batches_may_differ():

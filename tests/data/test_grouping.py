@@ -24,7 +24,6 @@ def check(cells, shape, workers=None, **options):
     return groups
 
 
-@pytest.mark.parametrize("min_radix_rows", [0, 10**6])
 @pytest.mark.parametrize(
     ("shape", "n"),
     [
@@ -43,8 +42,9 @@ def check(cells, shape, workers=None, **options):
         ((2**62,), 30),
     ],
 )
-def test_rows_are_in_order(shape, n, min_radix_rows):
-    check(draw(shape, n), shape, min_radix_rows=min_radix_rows)
+def test_rows_are_in_order(shape, n):
+    for min_radix_rows in (0, 10**6):
+        check(draw(shape, n), shape, min_radix_rows=min_radix_rows)
 
 
 def test_equal_rows_stay_in_their_order():
@@ -55,7 +55,7 @@ def test_equal_rows_stay_in_their_order():
 
 
 def test_threads_do_not_matter():
-    cells = draw((50, 60, 70), 150_000)
+    cells = draw((50, 60, 70), 90_000)
     one, three = (check(cells, (50, 60, 70), Workers(threads)) for threads in (1, 3))
     np.testing.assert_array_equal(one.order, three.order)
 

@@ -37,7 +37,7 @@ def importance(raw):
     return np.ones(len(raw)) if raw.weights is None else raw.weights
 
 
-@forall(few=20, many=500, raw=either)
+@forall(few=10, many=500, raw=either)
 def test_sums_over_observations_are_sums_over_cells(raw):
     found, weights = collapsed(raw), importance(raw)
     shares = found.cell_shares()
@@ -53,7 +53,7 @@ def test_sums_over_observations_are_sums_over_cells(raw):
     assert math.isclose(between + found.within, square, rel_tol=1e-11, abs_tol=1e-300)
 
 
-@forall(few=20, many=500, raw=either)
+@forall(few=10, many=500, raw=either)
 def test_cells_are_distinct_in_order_and_those_that_count(raw):
     found = collapsed(raw)
     cells = list(zip(*(column.tolist() for column in found.coords), strict=True))
@@ -63,13 +63,13 @@ def test_cells_are_distinct_in_order_and_those_that_count(raw):
     assert np.all(found.counts > 0)
 
 
-@forall(few=20, many=500, raw=either, seed=seeds)
+@forall(few=10, many=500, raw=either, seed=seeds)
 def test_the_order_of_rows_does_not_matter(raw, seed):
     order = np.random.default_rng(seed).permutation(len(raw))
     assert_same(collapsed(raw), collapsed(raw, order))
 
 
-@forall(few=20, many=500, raw=counted)
+@forall(few=10, many=500, raw=counted)
 def test_an_integer_weight_is_as_many_rows(raw):
     rows = np.repeat(np.arange(len(raw)), raw.weights.astype(int))
     one, other = collapsed(raw), collapsed(raw, rows, sample_weight=None)
@@ -80,27 +80,27 @@ def test_an_integer_weight_is_as_many_rows(raw):
     assert one.shares is None
 
 
-@forall(few=20, many=500, raw=weighted, copies=st.integers(2, 5))
+@forall(few=10, many=500, raw=weighted, copies=st.integers(2, 5))
 def test_splitting_a_row_into_lighter_ones_changes_nothing(raw, copies):
     rows = np.repeat(np.arange(len(raw)), copies)
     split = collapsed(raw, rows, sample_weight=raw.weights[rows] / copies)
     assert_same(collapsed(raw), split, rtol=1e-11)
 
 
-@forall(few=20, many=500, raw=either, copies=st.integers(2, 5))
+@forall(few=10, many=500, raw=either, copies=st.integers(2, 5))
 def test_doubling_all_rows_changes_nothing_but_the_counts(raw, copies):
     one, more = collapsed(raw), collapsed(raw, np.tile(np.arange(len(raw)), copies))
     assert_same(one, more)
     assert more.counts.tolist() == (copies * one.counts.astype(int)).tolist()
 
 
-@forall(few=20, many=500, raw=weighted, factor=st.sampled_from([1e-40, 2.0**-20, 0.37, 3.0, 1e40]))
+@forall(few=10, many=500, raw=weighted, factor=st.sampled_from([1e-40, 2.0**-20, 0.37, 3.0, 1e40]))
 def test_only_ratios_of_weights_matter(raw, factor):
     scaled = collapsed(raw, sample_weight=raw.weights * factor)
     assert_same(collapsed(raw), scaled)
 
 
-@forall(few=20, many=500, raw=either, exponent=st.integers(-40, 40))
+@forall(few=10, many=500, raw=either, exponent=st.integers(-40, 40))
 def test_values_scale_exactly_by_powers_of_two(raw, exponent):
     factor = 2.0**exponent
     one = collapsed(raw)
@@ -110,7 +110,7 @@ def test_values_scale_exactly_by_powers_of_two(raw, exponent):
     assert other.mean_square == factor**2 * one.mean_square
 
 
-@forall(few=20, many=500, raw=either, seed=seeds)
+@forall(few=10, many=500, raw=either, seed=seeds)
 def test_permuting_modes_permutes_cells(raw, seed):
     order = np.random.default_rng(seed).permutation(len(raw.shape))
     turned = observe(
@@ -127,7 +127,7 @@ def test_permuting_modes_permutes_cells(raw, seed):
     np.testing.assert_allclose(turned.means[sorted_back], one.means, rtol=1e-12)
 
 
-@forall(few=20, many=500, raw=observations())
+@forall(few=10, many=500, raw=observations())
 def test_cell_numbers_are_equal_where_cells_are(raw):
     numbers = cell_numbers(raw.coords, raw.shape)
     cells = [tuple(cell) for cell in raw.coords.tolist()]
@@ -135,7 +135,7 @@ def test_cell_numbers_are_equal_where_cells_are(raw):
     assert numbers.tolist() == [ranks[cell] for cell in cells]
 
 
-@forall(few=20, many=500, raw=either, longer=st.sampled_from([1, 2**20, 2**28]))
+@forall(few=10, many=500, raw=either, longer=st.sampled_from([1, 2**20, 2**28]))
 def test_longer_modes_hold_the_same_cells(raw, longer):
     # Up to 2^112 cells: their numbers need more than one integer.
     found = collapsed(raw, shape=[length + longer for length in raw.shape])

@@ -123,7 +123,7 @@ def assert_read(found, wanted, suffix):
         assert len(set(known.tolist())) == known.size
 
 
-@forall(few=30, many=1000, table=tables(), suffix=st.sampled_from(TABLES))
+@forall(few=15, many=1000, table=tables(), suffix=st.sampled_from(TABLES))
 def test_tables_come_back(table, suffix):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"data.{suffix}"
@@ -136,7 +136,7 @@ def test_tables_come_back(table, suffix):
             assert same(labels) == same(column + 0.0 if column.dtype.kind == "f" else column)
 
 
-@forall(few=20, many=500, table=tables(kinds=("text",), anchored=False))
+@forall(few=10, many=500, table=tables(kinds=("text",), anchored=False))
 def test_text_that_looks_like_something_else_is_text_beside_labels_that_are(table):
     known = Labels(
         modes=tuple(table.names),
@@ -159,7 +159,7 @@ def tensors(draw):
     return shape, coords, numbers
 
 
-@forall(few=20, many=500, tensor=tensors(), suffix=st.sampled_from(TENSORS))
+@forall(few=10, many=500, tensor=tensors(), suffix=st.sampled_from(TENSORS))
 def test_tensors_come_back(tensor, suffix):
     shape, coords, numbers = tensor
     with tempfile.TemporaryDirectory() as folder:

@@ -90,8 +90,17 @@ def test_a_fold_goes_on_from_a_captured_state_bit_by_bit():
 # --- the remainder
 
 
-@pytest.mark.parametrize("radius", [0.2, 0.5, 1.0])
-@pytest.mark.parametrize("scoring", ["rmse", "balanced"])
+@pytest.mark.parametrize(
+    ("radius", "scoring"),
+    [
+        (0.2, "rmse"),
+        (1.0, "balanced"),
+        pytest.param(0.5, "rmse", marks=pytest.mark.slow),
+        pytest.param(1.0, "rmse", marks=pytest.mark.slow),
+        pytest.param(0.2, "balanced", marks=pytest.mark.slow),
+        pytest.param(0.5, "balanced", marks=pytest.mark.slow),
+    ],
+)
 def test_errors_include_the_remainder_if_that_helps(radius, scoring):
     effort = Effort(kriging_gap_ratio=1.0)  # so that all stop at the same boxes
     plain, always, perhaps = (

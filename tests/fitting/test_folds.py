@@ -72,8 +72,7 @@ def test_every_fold_takes_every_step():
     check_same(together, found)
 
 
-@pytest.mark.parametrize("n_entries", [0, 1, 2, 3, 4, 5, 6])
-def test_steps_in_the_journal_are_not_taken_again(n_entries, counted):
+def test_steps_in_the_journal_are_not_taken_again(counted):
     journal = Memory()
     with open_folds(specs(), journal=journal) as folds:
         snapshots = [dict(journal.entries)]
@@ -81,12 +80,14 @@ def test_steps_in_the_journal_are_not_taken_again(n_entries, counted):
         journal.record = lambda entries: (record(entries), snapshots.append(dict(journal.entries)))
         expected = taken(folds)
     assert len(snapshots) == 7  # one after every step of every fold
-    counted.clear()
-    journal.saved = snapshots[n_entries]
-    with open_folds(specs(), journal=journal) as folds:
-        assert folds.knows_next_step == (n_entries > 0)
-        check_same(taken(folds), expected)
-    assert len(counted) == 6 - n_entries
+    for n_entries, saved in enumerate(snapshots):
+        counted.clear()
+        again = Memory()
+        again.saved = saved
+        with open_folds(specs(), journal=again) as folds:
+            assert folds.knows_next_step == (n_entries > 0)
+            check_same(taken(folds), expected)
+        assert len(counted) == 6 - n_entries
 
 
 def test_a_step_that_was_cut_off_is_not_recorded():

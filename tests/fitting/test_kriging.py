@@ -175,8 +175,15 @@ def test_hidden_cells_of_a_smooth_tensor_are_found(seed):
         assert size_of((model.to_dense() + field - truth)[~known]) < 0.75 * boxes
 
 
-@pytest.mark.parametrize("noise", [0.3, 0.6])
-@pytest.mark.parametrize("repeats", [1, 4])
+@pytest.mark.parametrize(
+    ("noise", "repeats"),
+    [
+        (0.3, 4),
+        (0.6, 1),
+        pytest.param(0.3, 1, marks=pytest.mark.slow),
+        pytest.param(0.6, 4, marks=pytest.mark.slow),
+    ],
+)
 def test_the_noise_is_found(noise, repeats):
     model, _, truth, known = smooth((16, 14, 12), noise=0.1)
     rng = np.random.default_rng(7)

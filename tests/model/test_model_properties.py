@@ -63,7 +63,7 @@ def every_cell(shape):
     return np.indices(shape).reshape(len(shape), -1).T
 
 
-@forall(few=15, many=500, some=terms())
+@forall(few=8, many=500, some=terms())
 def test_a_model_is_the_sum_of_its_boxes(some):
     model, dense = some.model(), some.dense()
     np.testing.assert_allclose(model.to_dense(), dense, rtol=0, atol=some.slack)
@@ -77,7 +77,7 @@ def test_a_model_is_the_sum_of_its_boxes(some):
     assert added.tolist() == model.to_dense().tolist()
 
 
-@forall(few=15, many=500, some=terms())
+@forall(few=8, many=500, some=terms())
 def test_a_model_is_tidy(some):
     model = some.model()
     flags = model.vertices.flags()
@@ -93,7 +93,7 @@ def test_a_model_is_tidy(some):
     assert again.vertices.words.tolist() == model.vertices.words.tolist()
 
 
-@forall(few=15, many=500, some=terms(), seed=seeds)
+@forall(few=8, many=500, some=terms(), seed=seeds)
 def test_the_order_of_terms_and_how_they_are_split_do_not_matter(some, seed):
     rng = np.random.default_rng(seed)
     count = len(some.weights)
@@ -106,7 +106,7 @@ def test_the_order_of_terms_and_how_they_are_split_do_not_matter(some, seed):
         assert nmse_or_none(split, some.model()) in (None, pytest.approx(0.0, abs=1e-25))
 
 
-@forall(few=15, many=500, some=terms(), factor=st.sampled_from([0.25, 2.0, 1024.0]))
+@forall(few=8, many=500, some=terms(), factor=st.sampled_from([0.25, 2.0, 1024.0]))
 def test_models_scale(some, factor):
     model, larger = some.model(), some.model(weights=factor * some.weights)
     assert larger.to_dense().tolist() == (factor * model.to_dense()).tolist()
@@ -119,7 +119,7 @@ def nmse_or_none(model, truth):
     return nmse(model, truth) if np.any(truth.to_dense()) else None
 
 
-@forall(few=15, many=500, some=terms(), seed=seeds)
+@forall(few=8, many=500, some=terms(), seed=seeds)
 def test_the_normalised_error_is_that_of_dense_tensors(some, seed):
     rng = np.random.default_rng(seed)
     count = len(some.weights)
@@ -134,7 +134,7 @@ def test_the_normalised_error_is_that_of_dense_tensors(some, seed):
     assert nmse(truth, truth) == 0.0
 
 
-@forall(few=15, many=500, some=terms())
+@forall(few=8, many=500, some=terms())
 def test_vertices_come_back_from_their_bits(some):
     vertices = pack_vertices(some.flags, some.shape)
     assert vertices.flags().tolist() == some.flags.tolist()

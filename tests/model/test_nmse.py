@@ -14,14 +14,14 @@ def random_model(shape, seed, count=8):
 
 
 @pytest.mark.parametrize("shape", [(7,), (4, 5), (3, 4, 2), (2, 3, 2, 3)])
-@pytest.mark.parametrize("counts", [(8, 8), (1, 5), (70, 3), (0, 4)])
-def test_against_dense_tensors(shape, counts):
-    model = random_model(shape, 1, counts[0])
-    truth = random_model(shape, 2, counts[1])
-    dense, other = model.to_dense(), truth.to_dense()
-    assert other.any()
-    expected = ((dense - other) ** 2).sum() / (other**2).sum()
-    assert nmse(model, truth) == pytest.approx(expected, rel=1e-11)
+def test_against_dense_tensors(shape):
+    for counts in ((8, 8), (1, 5), (70, 3), (0, 4)):
+        model = random_model(shape, 1, counts[0])
+        truth = random_model(shape, 2, counts[1])
+        dense, other = model.to_dense(), truth.to_dense()
+        assert other.any()
+        expected = ((dense - other) ** 2).sum() / (other**2).sum()
+        assert nmse(model, truth) == pytest.approx(expected, rel=1e-11)
 
 
 def test_a_model_without_boxes_is_all_wrong():

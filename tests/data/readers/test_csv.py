@@ -15,6 +15,7 @@ from intensor.errors import (
     LabelError,
     NegativeValueError,
 )
+from naming import naming
 
 PLAIN = b"user,item,rating\n3,a,1.5\n1,b,2\n3,b,\n"
 
@@ -217,13 +218,13 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("kind", WRONG)
-def test_what_is_wrong_is_said_with_its_line(put, kind):
-    content, error, message = WRONG[kind]
-    with pytest.raises(error, match=message) as caught:
-        read_table(put(content))
-    assert str(caught.value).startswith("data.csv")
-    assert "\n" not in str(caught.value)
+def test_what_is_wrong_is_said_with_its_line(put):
+    for kind, (content, error, message) in WRONG.items():
+        with naming(kind):
+            with pytest.raises(error, match=message) as caught:
+                read_table(put(content))
+            assert str(caught.value).startswith("data.csv")
+            assert "\n" not in str(caught.value)
 
 
 def test_wrong_lines_far_down(put):
