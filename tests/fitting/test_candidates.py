@@ -98,12 +98,13 @@ def test_boxes_fitted_to_a_sample_are_walked_again_if_kriging_does_not_help():
 
 
 @pytest.mark.needs_jit
-@pytest.mark.parametrize("remainder", ["none", pytest.param("auto", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("remainder", ["none", "auto"])
 def test_six_scales_share_the_time(remainder):
     data, cells, truth = smooth((14, 14, 14))
     options = {"transform": "auto", "baseline": "auto", "remainder": remainder}
     fitted(NOISY, n_radii=1, **options)  # so that nothing is compiled below
-    found = fitted(data, time_limit=0.6, rtol=1e-9, **options)
+    found = fitted(data, time_limit=2.0, rtol=1e-9, **options)
     paths = found.validation.paths
     names = [(path.transform, path.baseline) for path in paths]
     assert len(set(names)) == 6

@@ -353,7 +353,7 @@ def test_ctrl_c_during_the_fit_gives_the_best_so_far():
 def test_the_time_limit_ends_a_fit():
     data = intensor.planted((25, 25, 25), 4000, noise=0.2)
     fitted(NOISY)  # so that nothing is compiled below
-    found = fitted(data, time_limit=0.4, n_solutions=4, rtol=1e-9, transform="auto")
+    found = fitted(data, time_limit=1.0, n_solutions=4, rtol=1e-9, transform="auto")
     assert found.status is Status.TIME_LIMIT
     assert len(found.model) > 0
     checked(found, data)
