@@ -102,6 +102,9 @@ def test_only_ratios_of_weights_matter(raw, factor):
 
 @forall(few=10, many=500, raw=either, exponent=st.integers(-40, 40))
 def test_values_scale_exactly_by_powers_of_two(raw, exponent):
+    # Numbers so small that their squares have fewer digits are rounded when they are scaled.
+    values = np.where(np.abs(raw.values) < 1e-100, 0.0, raw.values)
+    raw = replace(raw, values=values)
     factor = 2.0**exponent
     one = collapsed(raw)
     other = observe(raw.coords, factor * raw.values, shape=raw.shape, sample_weight=raw.weights)

@@ -178,7 +178,7 @@ import resource, sys
 sys.path[:0] = {path!r}
 import numpy as np
 import intensor
-from test_memory import MEASURED, run_measured
+from runtime.test_memory import MEASURED, run_measured
 data = intensor.planted((4, 4, 4), 40)
 intensor.solve(data.coords, data.values, radius=1.0, threads=1)
 run_measured({name!r}, 50)
