@@ -7,6 +7,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from intensor.backends.cpu import CpuCells
+from intensor.backends.packed_cells import pack_cells
 from intensor.backends.sharded.cells import ShardedObservations
 from intensor.data.observations import observe
 from intensor.problem.objective import build_objective
@@ -119,6 +121,74 @@ def check_rescaling(make, shape, **options):
     case.cells.rescale(1.5)
     assert case.cells.evaluate(case.words, 70, case.weights) == pytest.approx(other.totals)
     assert case.cells.constant == pytest.approx(other.cells.constant)
+
+
+class ComponentCase:
+    """Cells of a backend beside the same cells in memory, and random signed components.
+
+    Some indices of every mode never occur, and cells are observed more than once. The first factors
+    are 0 and 1 in places. The parameters are those of ``Case``, and ``k`` counts components.
+    """
+
+    def __init__(self, make, shape, *, k, n=120, radius=1.3, weighted=False):
+        self.rng = rng = np.random.default_rng([n, k, *shape])
+        coords = np.stack([rng.integers(0, max(1, length - 1), n) for length in shape], axis=1)
+        coords[n // 2 : n // 2 + 3] = coords[:3]
+        weights = rng.uniform(0.1, 3.0, n) if weighted else None
+        values = rng.uniform(size=n)
+        observations = observe(coords, values, shape=shape, sample_weight=weights)
+        self.cells = make(observations, radius)
+        self.here = CpuCells(pack_cells(observations, radius), Workers(1))
+        self.factors = np.clip(rng.uniform(-0.2, 1.2, (sum(shape), k)), 0.0, 1.0)
+        self.weights = rng.uniform(-0.3, 1.0, k) / np.sqrt(k)
+
+
+def close(found, expected):
+    """Compare arrays to 1e-11 of the largest entry."""
+    expected = np.asarray(expected)
+    atol = 1e-11 * np.abs(expected).max(initial=0.0)
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=atol)
+
+
+def check_components(case):
+    """Sums at a weighted sum of components are those of the cells in memory."""
+    answers = []
+    for cells in (case.cells, case.here):
+        totals = cells.evaluate_components(case.factors, case.weights)
+        lanes = np.full(sum(cells.shape), (1 << 5) - 1, dtype=np.uint64)
+        lanes ^= np.random.default_rng(4).integers(0, 1 << 5, lanes.size, dtype=np.uint64)
+        values = cells.descend(lanes, 5, 20)
+        replaced = lanes.copy()
+        exchanged = cells.refine(replaced, np.full(5, 0.2), 3)
+        assert cells.evaluate_components(case.factors, case.weights) == totals
+        answers.append((totals, cells.iterate(), values, exchanged, cells.bound_sums()))
+        answers[-1] += (lanes.tolist(), replaced.tolist())
+    ours, theirs = answers
+    assert ours[-2:] == theirs[-2:]
+    for mine, other in zip(ours[:-2], theirs[:-2], strict=True):
+        close(mine, other)
+
+
+def check_normal_equations(case, modes=None):
+    """Normal equations of all indices and of some are those of the cells in memory."""
+    cells, factors, weights = case.cells, case.factors, case.weights
+    cells.evaluate_components(factors, weights)
+    before = cells.iterate()
+    moved = np.clip(factors + 0.1, 0.0, 1.0)
+    for mode, length in enumerate(cells.shape):
+        if modes is not None and mode not in modes:
+            continue
+        for low, high in ((0, length), (length // 2, length), (0, 1), (1, 1)):
+            found = cells.normal_equations(mode, moved, weights, low, high)
+            again = cells.normal_equations(mode, moved, weights, low, high)
+            expected = case.here.normal_equations(mode, moved, weights, low, high)
+            for mine, same, other in zip(found, again, expected, strict=True):
+                assert np.shape(mine) == np.shape(other)
+                np.testing.assert_array_equal(mine, same)
+                close(mine, other)
+            np.testing.assert_array_equal(found.matrices, found.matrices.swapaxes(1, 2))
+            assert isinstance(found.error, float)
+    np.testing.assert_array_equal(cells.iterate(), before)
 
 
 def rows_of(lanes, count):

@@ -23,9 +23,13 @@ EVERY_CELL = np.argwhere(np.ones((6, 6, 6)))
 WEIGHTS = np.random.default_rng(1).integers(0, 4, 150)
 
 
+BOXES = {"components": "boxes", "n_solutions": 1}
+"""Options of a fit of boxes alone: the walk along radii, and one solution."""
+
+
 def options_of(*, effort=None, **given):
-    """Return checked options, with another effort if one is given."""
-    return dataclasses.replace(check_options(**given), effort=effort or Effort())
+    """Return checked options of a fit of boxes, with another effort if one is given."""
+    return dataclasses.replace(check_options(**BOXES | given), effort=effort or Effort())
 
 
 def fitted(data=NOISY, *, values=None, callback=None, sample_weight=None, client=None, **options):

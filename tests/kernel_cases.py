@@ -90,11 +90,19 @@ def bits(array):
     return array.view(f"u{array.dtype.itemsize}").tolist()
 
 
-def compare(module, name, arguments, outputs):
-    """Call a kernel and its twin on copies of the same outputs, and compare these."""
+def compare(module, name, arguments, outputs, *, rtol=None):
+    """Call a kernel and its twin on copies of the same outputs, and compare these.
+
+    Outputs have the same bits, or differ by at most ``rtol`` times the largest of the twin where
+    additions may be reordered.
+    """
     ours, theirs = ([array.copy() for array in outputs] for _ in range(2))
     got = getattr(module, name)(*arguments, *ours)
     wanted = getattr(naive, name)(*arguments, *theirs)
     assert got == wanted
     for mine, other in zip(ours, theirs, strict=True):
-        assert bits(mine) == bits(other), name
+        if rtol is None:
+            assert bits(mine) == bits(other), name
+        else:
+            atol = rtol * np.abs(other).max(initial=0.0)
+            np.testing.assert_allclose(mine, other, rtol=rtol, atol=atol, err_msg=name)

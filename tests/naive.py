@@ -70,6 +70,47 @@ def fit_cells(rows, words, n_words, weights, targets, shares, out_costs, out_tot
     out_totals[1] = _in_order(out_costs * x)
 
 
+def _products(rows, factors, modes):
+    """Return the (u, k) products of the factors of each cell in some modes."""
+    products = np.ones((len(rows), factors.shape[1]))
+    for mode in modes:
+        products *= factors[rows[:, mode]]
+    return products
+
+
+def fit_components(rows, factors, weights, targets, shares, out_costs, out_totals):
+    """Predict the cells; write the gradient, the squared error and the gradient times x."""
+    x = _products(rows, factors, range(rows.shape[1])) @ weights
+    residual = x - targets
+    out_costs[:] = 2.0 * (shares * residual)
+    out_totals[0] = _in_order(shares * residual * residual)
+    out_totals[1] = _in_order(out_costs * x)
+
+
+def normal_equations(
+    rows,
+    targets,
+    shares,
+    starts,
+    mode,
+    factors,
+    weights,
+    offset,
+    out_matrices,
+    out_slopes,
+    out_errors,
+):
+    """Sum up the normal equations of some indices of a mode, all components together."""
+    others = [other for other in range(rows.shape[1]) if other != mode]
+    for index in range(starts.size - 1):
+        part = slice(starts[index], starts[index + 1])
+        z, share = _products(rows[part], factors, others), shares[part]
+        residual = z @ (weights * factors[offset + index]) - targets[part]
+        out_matrices[index] = (share[:, np.newaxis] * z).T @ z
+        out_slopes[index] = (share * residual) @ z
+        out_errors[index] = share @ residual**2
+
+
 def lane_products(rows, lanes, live, first, last, out_words):
     """Find the live lanes in which each cell is on in all of the modes first..last-1."""
     out_words[:] = live
@@ -297,3 +338,12 @@ def draw_cells(rows, seed, threshold, out_cells):
             found.append(cell)
     out_cells[: len(found)] = found
     return len(found)
+
+
+def add_components(factors, weights, cells, offsets, out_values):
+    """Add the sum of the weighted products of entries to the value of each cell."""
+    for cell, row in enumerate(cells + offsets[:-1]):
+        terms = weights.copy()
+        for position in row:
+            terms = terms * factors[position]
+        out_values[cell] += _in_order(terms)

@@ -127,3 +127,67 @@ def collapse_cells(order, starts, values, out_counts, out_means, out_totals):
     out_counts[:] = totals
     out_totals[:] = 0.0
     out_totals[0] = sums
+
+
+def _products(rows, factors, skipped):
+    """Return the (u, k) products of the factors of each cell in all modes but one, if any."""
+    products = np.ones((rows.shape[1], factors.shape[1]))
+    for mode, row in enumerate(rows):
+        if mode != skipped:
+            products *= factors[row]
+    return products
+
+
+def fit_components(rows, factors, weights, targets, shares, step, one_share, out_costs, out_totals):
+    """Evaluate a weighted sum of components; compare with the targets."""
+    x = _products(rows, factors, -1) @ weights[0]
+    residual = x - targets
+    out_costs[:] = 2.0 * _shares_of(shares, step, one_share, targets.size) * residual
+    out_totals[:, :3] = 0.0
+    out_totals[0, :3] = out_costs @ residual / 2.0, out_costs @ x, np.abs(out_costs).max()
+
+
+def normal_equations(
+    rows,
+    order,
+    chunks,
+    pairs,
+    mode,
+    factors,
+    owns,
+    targets,
+    shares,
+    step,
+    one_share,
+    out_matrices,
+    out_slopes,
+    out_errors,
+):
+    """Sum up the normal equations of every chunk."""
+    width = out_matrices.shape[-1]
+    every = _shares_of(shares, step, one_share, targets.size)
+    for chunk, (index, first, end) in enumerate(chunks):
+        cells = order[first:end]
+        z = _products(rows[:, cells], factors, mode)
+        residual = z @ owns[index] - targets[cells]
+        matrix = (z * every[cells, np.newaxis]).T @ z
+        for pair, (a, b) in enumerate(pairs * width):
+            out_matrices[chunk, pair] = matrix[a : a + width, b : b + width]
+        out_slopes[chunk] = (every[cells] * residual) @ z
+        out_errors[chunk] = every[cells] @ residual**2
+
+
+def add_chunks(starts, matrices, slopes, out_matrices, out_slopes):
+    """Add up the chunks of every index."""
+    width, count = matrices.shape[-1], out_slopes.shape[1]
+    n_groups = slopes.shape[1] // width
+    pairs = [(a, b) for a in range(n_groups) for b in range(a, n_groups)]
+    for index in range(starts.size - 1):
+        part = slice(starts[index], starts[index + 1])
+        full = np.zeros((slopes.shape[1],) * 2)
+        for pair, (a, b) in enumerate(pairs):
+            block = matrices[part, pair].sum(axis=0)
+            full[a * width : (a + 1) * width, b * width : (b + 1) * width] = block
+        full = np.triu(full) + np.triu(full, 1).T
+        out_matrices[index] = full[:count, :count]
+        out_slopes[index] = slopes[part].sum(axis=0)[:count]

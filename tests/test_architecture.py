@@ -61,6 +61,7 @@ TWINS = {
     "__init__": "every package has one",
     "base": "the protocol of a room",
     "cells": "each backend's implementation of the protocol Cells",
+    "components": "the CPU and CUDA kernels of the same sums",
     "engine": "the protocol of engines, and one engine in each of two rooms",
     "fit": "the command, and the function that it calls",
     "gram": "the CPU and CUDA kernels of the same sums",

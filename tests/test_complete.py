@@ -104,6 +104,7 @@ def test_options_reach_the_fit(array):
         n_radii=2,
         transform="sqrt",
         baseline="additive",
+        components="boxes",
         n_solutions=2,
         rtol=1e-6,
         exact="off",

@@ -13,6 +13,7 @@ import pytest
 
 import intensor
 import zoo
+from graded_cases import graded_fit, graded_result, random_model
 from intensor.errors import ModelFileError, RadiusWarning
 from intensor.fitting.fit import fit
 from intensor.fitting.options import check_options
@@ -176,6 +177,115 @@ FROM_EARLY = {
         r, bound=r.objective * (1 - 1e-6), witness=r.model
     ),
 }
+
+
+def with_factors(result, change, *, part="model"):
+    """Return a graded result whose model or witness has other factors."""
+    model = getattr(result, part)
+    components = dataclasses.replace(
+        model.components, factors=change(model.components.factors.copy())
+    )
+    return dataclasses.replace(result, **{part: dataclasses.replace(model, components=components)})
+
+
+def entry(value):
+    """Return a function that changes an entry of factors that is not 0, and never the largest."""
+
+    def change(factors):
+        row, column = np.argwhere((factors > 0.0) & (factors < 1.0))[0]
+        factors[row, column] = value
+        return factors
+
+    return change
+
+
+FACTORS = {
+    "above 1": entry(1.5),
+    "barely above 1": entry(1.0 + 1e-15),
+    "below 0": entry(-0.1),
+    "not a number": entry(np.nan),
+    "infinite": entry(np.inf),
+    "huge": entry(1e300),
+    "too few rows": lambda a: a[:-1],
+    "too many rows": lambda a: np.concatenate((a, a[:1])),
+    "one component less": lambda a: a[:, 1:],
+    "one component more": lambda a: np.concatenate((a, a[:, :1]), axis=1),
+    "none": lambda a: a[:, :0],
+    "flat": np.ravel,
+    "three dimensions": lambda a: a[..., np.newaxis],
+    "single precision": lambda a: a.astype(np.float32),
+    "complex": lambda a: a.astype(complex),
+    "text": lambda a: a.astype(str),
+}
+"""Ways to forge the factors of a graded model or witness."""
+FROM_GRADED = {
+    **{
+        f"model: {name}": lambda r, c=change: with_factors(r, c) for name, change in FACTORS.items()
+    },
+    **{
+        f"witness: {name}": lambda r, c=change: with_factors(r, c, part="witness")
+        for name, change in FACTORS.items()
+    },
+    "model: another entry": lambda r: with_factors(r, entry(1.0)),
+    "witness: another entry": lambda r: with_factors(r, entry(1.0), part="witness"),
+    "model: factors of another shape": lambda r: with_model(
+        r, components=dataclasses.replace(r.model.components, shape=(4, 5, 4))
+    ),
+    "model: beyond the radius": lambda r: with_model(
+        r, weights=r.model.weights * (1.001 * r.model.radius / r.model.gauge)
+    ),
+    "model: a component far beyond the radius": lambda r: with_model(
+        r, weights=spoilt(r.model.weights, -1, 2.0)
+    ),
+    "model: a component below 0": lambda r: with_model(
+        r, weights=spoilt(r.model.weights, -1, -r.model.weights[-1])
+    ),
+    "model: a component that is not a number": lambda r: with_model(
+        r, weights=spoilt(r.model.weights, -1, np.nan)
+    ),
+    "model: too few weights": lambda r: with_model(r, weights=r.model.weights[:-1]),
+    "model: too many weights": lambda r: with_model(r, weights=np.append(r.model.weights, 0.0)),
+    "model: one box less": lambda r: with_model(
+        r, vertices=pack_vertices(r.model.vertices.flags()[:-1], DATA.shape)
+    ),
+    "objective: lower": lambda r: dataclasses.replace(r, objective=r.objective * (1 - 1e-6)),
+    "bound: higher": lambda r: dataclasses.replace(r, bound=r.bound * (1 + 1e-5)),
+    "bound: the objective": lambda r: dataclasses.replace(r, bound=r.objective),
+    "status: optimal": lambda r: dataclasses.replace(r, status=Status.OPTIMAL),
+}
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_an_honest_graded_result_is_accepted(signed):
+    solution = solved(signed=signed, radius=0.2 if signed else 1.0)
+    found = graded_result(solution, DATA.coords, DATA.values)
+    assert len(found.model.components) > 0
+    report = intensor.verify(found, DATA.coords, DATA.values)
+    assert report.ok, str(report)
+    assert report.complete
+    assert report.objective == pytest.approx(found.objective, rel=1e-12)
+    names = [check.name for check in report.checks]
+    assert names[:4] == ["model weights", "model radius", "model vertices", "model components"]
+    assert intensor.verify(found.model, DATA.coords, DATA.values).ok
+
+
+def test_a_model_without_boxes_is_verified(honest):
+    model = random_model(DATA.shape, boxes=0, graded=5)
+    report = intensor.verify(model, DATA.coords, DATA.values)
+    assert report.ok
+    cells = tuple(DATA.coords.T)
+    wanted = np.mean((model.to_dense()[cells] - DATA.values) ** 2)
+    assert report.objective == pytest.approx(wanted, rel=1e-12)
+
+
+def test_a_graded_result_with_one_false_claim_is_refused(honest):
+    made = graded_result(honest, DATA.coords, DATA.values)
+    assert intensor.verify(made, DATA.coords, DATA.values).ok
+    for name, forge in FROM_GRADED.items():
+        with naming(name):
+            report = intensor.verify(forge(made), DATA.coords, DATA.values)
+            assert not report.ok
+            assert report.failures
 
 
 def test_an_honest_result_with_one_false_claim_is_refused(honest):
@@ -384,6 +494,41 @@ def test_a_forged_file_is_refused(saved, tmp_path):
     assert intensor.load(path).verify(DATA.coords, DATA.values).ok
     for name, claims in FILES.items():
         forged = rewritten(path, tmp_path / "forged.npz", **claims)
+        with naming(name):
+            try:
+                loaded = intensor.load(forged)
+            except ModelFileError as refused:
+                assert "damaged" in str(refused)  # noqa: PT017
+                continue
+            assert not loaded.verify(DATA.coords, DATA.values).ok
+
+
+def graded_files():
+    """Return forged claims of a file with graded components, by name."""
+    factors = {
+        f"{array}: {name}": {array: lambda a, c=change: c(a.copy())}
+        for array in ("factors", "witness_factors")
+        for name, change in FACTORS.items()
+        if name != "text"  # which no array of numbers becomes by accident
+    }
+    return {
+        **factors,
+        "beyond the radius": {"weights": lambda a: a * (1.001 / a.sum())},
+        "witness beyond two radii": {"witness_weights": lambda a: a * (2.1 / a.sum())},
+        "another entry": {"factors": entry(1.0)},
+        "fewer weights": {"weights": lambda a: a[:-1]},
+        "no components": {"header": {"components": None}, "factors": lambda a: a[:, :0]},
+        "smaller radius": {"header": {"radius": 0.3}},
+    }
+
+
+def test_a_forged_file_with_components_is_refused(saved, tmp_path):
+    made = graded_fit(saved[1], DATA.coords, DATA.values)
+    made.save(tmp_path / "graded.npz")
+    loaded = intensor.load(tmp_path / "graded.npz")
+    assert loaded.verify(DATA.coords, DATA.values).ok
+    for name, claims in graded_files().items():
+        forged = rewritten(tmp_path / "graded.npz", tmp_path / "forged.npz", **claims)
         with naming(name):
             try:
                 loaded = intensor.load(forged)

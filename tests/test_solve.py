@@ -1,4 +1,4 @@
-"""Sample weights in ``solve``, in every version."""
+"""Sample weights in ``solve``, in every version, and the kinds of terms of its models."""
 
 import functools
 import warnings
@@ -10,7 +10,7 @@ import brute
 import intensor
 import zoo
 from intensor import Status
-from intensor.errors import EmptyDataError, ValuesError
+from intensor.errors import EmptyDataError, SettingError, ValuesError
 
 DATA = zoo.noisy((4, 4, 3), 50, rep=6)
 INTEGERS = np.random.default_rng(2).integers(0, 4, 50)
@@ -141,3 +141,47 @@ def test_values_of_no_weight_are_not_warned_about():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         solve(weights, values=values, radius=2.0, rtol=1e-6, exact="off")
+
+
+# --- kinds of terms
+
+
+@pytest.mark.parametrize("exact", ["off", "enumeration"])
+def test_boxes_and_graded_components_describe_the_same_tensors(exact):
+    boxes = solve(tol=1e-9)
+    graded = solve(components="graded", exact=exact, tol=0.0, rtol=1e-5)
+    assert graded.bound <= boxes.objective
+    assert boxes.bound <= graded.objective <= 1.01 * boxes.objective
+    assert graded.version == "graded"
+    assert intensor.verify(graded, DATA.coords, DATA.values).ok
+    assert len(graded.model) <= 32
+
+
+def test_boxes_are_the_default():
+    assert solve().model == solve(components="boxes").model
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_components": 0}, "max_components is 0; expected"),
+        ({"max_components": -1}, "max_components is -1; expected"),
+        ({"max_components": 1.5}, "max_components is 1.5; expected"),
+        ({"max_components": "x"}, "max_components is 'x'; expected"),
+        ({"max_components": True}, "max_components is True; expected"),
+        ({"max_components": 51}, "max_components is 51, more than the 50 observations"),
+        ({"components": "boxes", "max_components": 5}, 'needs components="graded"'),
+        ({"version": 3}, 'components="graded" needs version="fast"; got version=3'),
+        ({"version": 10, "max_components": 3}, "got version=10"),
+        ({"components": "round"}, "components is 'round'; expected"),
+        ({"components": None}, "components is None; expected"),
+        ({"components": 3}, "components is 3; expected"),
+    ],
+)
+def test_bad_kinds_and_numbers_are_refused(options, message):
+    with pytest.raises(SettingError, match=message):
+        solve(**{"components": "graded", **options})
+
+
+def test_as_many_components_as_observations_are_allowed():
+    assert len(solve(components="graded", max_components=50, tol=1e-4, exact="off").model) <= 50

@@ -23,17 +23,24 @@ if TYPE_CHECKING:
     from intensor._solve import solve
     from intensor._verify import Verification, verify
     from intensor.data.labels import Labels
+    from intensor.fitting.explanation import Contribution, Explanation
     from intensor.fitting.model_file import load
     from intensor.fitting.path import RadiusPath
     from intensor.fitting.record import Fit, Validation
-    from intensor.model.model import Box, Model, nmse
+    from intensor.fitting.simplify import Simplified
+    from intensor.model.arithmetic import nmse
+    from intensor.model.model import Model
+    from intensor.model.term import Box, Component
     from intensor.solver.result import Counters, Progress, Result, Seconds, Status
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Box",
+    "Component",
+    "Contribution",
     "Counters",
+    "Explanation",
     "Fit",
     "GaugeNorm",
     "Labels",
@@ -43,6 +50,7 @@ __all__ = [
     "RadiusPath",
     "Result",
     "Seconds",
+    "Simplified",
     "Status",
     "TensorCompleter",
     "Validation",
@@ -67,10 +75,14 @@ _MODULES = {
     "_solve": ("solve",),
     "_verify": ("Verification", "verify"),
     "data.labels": ("Labels",),
+    "fitting.explanation": ("Contribution", "Explanation"),
     "fitting.model_file": ("load",),
     "fitting.path": ("RadiusPath",),
     "fitting.record": ("Fit", "Validation"),
-    "model.model": ("Box", "Model", "nmse"),
+    "fitting.simplify": ("Simplified",),
+    "model.arithmetic": ("nmse",),
+    "model.model": ("Model",),
+    "model.term": ("Box", "Component"),
     "solver.result": ("Counters", "Progress", "Result", "Seconds", "Status"),
 }
 """The public names of each module. Numba, SciPy and scikit-learn take a second to import, so a

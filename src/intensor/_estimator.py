@@ -85,10 +85,12 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self,
         *,
         radius: float | str = declared.RADIUS.default,
+        components: str = declared.COMPONENTS.default,
+        max_components: int | None = declared.MAX_COMPONENTS.default,
         transform: str | TransformPair = declared.TRANSFORM.default,
         baseline: str = declared.BASELINE.default,
         remainder: str = declared.REMAINDER.default,
-        n_solutions: int = declared.N_SOLUTIONS.default,
+        n_solutions: int | str = declared.N_SOLUTIONS.default,
         validation: float | str = declared.VALIDATION.default,
         scoring: str = declared.SCORING.default,
         n_radii: int = declared.N_RADII.default,
@@ -111,6 +113,8 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         resume: bool = declared.RESUME.default,
     ) -> None:
         self.radius = radius
+        self.components = components
+        self.max_components = max_components
         self.transform = transform
         self.baseline = baseline
         self.remainder = remainder

@@ -20,7 +20,7 @@ from intensor.solver.loop import Callback, run
 from intensor.solver.result import Result, expand_result, warn_if_empty
 from intensor.solver.settings import Settings, check_settings
 from intensor.solver.sources import collect
-from intensor.solver.variants import find_version
+from intensor.solver.variants import check_enough_observations, find_version, with_components
 
 
 @documented(declared.SOLVE_OPTIONS)
@@ -43,6 +43,8 @@ def solve(
     client: Any = declared.CLIENT.default,
     allow_negative: bool = declared.ALLOW_NEGATIVE.default,
     signed: bool = declared.SIGNED.default,
+    components: str = declared.SOLVE_COMPONENTS.default,
+    max_components: int | None = declared.MAX_COMPONENTS.default,
     sample_weight: ArrayLike | None = None,
     callback: Callback | None = declared.CALLBACK.default,
     checkpoint: str | PathLike[str] | None = declared.CHECKPOINT.default,
@@ -53,7 +55,8 @@ def solve(
 
     Minimises the mean squared error on the observations over all tensors whose gauge norm is
     at most ``radius``: the sums of 0-1 boxes with nonnegative weights that add up to at most
-    ``radius``.
+    ``radius``. Sums of graded components, products of vectors with entries from 0 to 1, are the
+    same set of tensors.
 
     Parameters
     ----------
@@ -100,7 +103,10 @@ def solve(
         signed=signed,
         device=device,
     )
-    solver, oracle = find_version(version), find_exact(exact)
+    graded = declared.SOLVE_COMPONENTS.check(components) == "graded"
+    most = declared.MAX_COMPONENTS.check(max_components)
+    solver = with_components(find_version(version), most, graded=graded)
+    oracle = find_exact(exact)
     _check_together(settings, solver, coords, values, sample_weight, client)
     limit = declared.MEMORY_LIMIT.check(memory_limit)
     callback = declared.CALLBACK.check(callback)
@@ -118,6 +124,7 @@ def solve(
         client=client,
         version=solver,
     )
+    check_enough_observations(most, data.n)
     if file is not None:
         file.check(settings=_kept_settings(settings, solver, oracle), data=fingerprint(data, full))
     with listen_for_interrupt(budget):
@@ -173,4 +180,5 @@ def _kept_settings(settings: Settings, version: Version, exact: ExactChoice) -> 
         "seed": int(settings.seed),
         "exact": exact.name,
         "signed": settings.signed,
+        "max_components": version.max_components,
     }

@@ -1,6 +1,6 @@
 """Check a result from scratch, trusting nothing that the solver computed.
 
-Everything here is done with the raw observations and the vertices' bits, by other means than
+Everything here is done with the raw observations and the terms of the model, by other means than
 the solver's (``recount``). The bound is recomputed at the point where it was proven, by trying
 every vertex (``proofs``). That grows like 2^(sum of all mode lengths but the longest), so it is
 done only where it is affordable; the verification says so when it is not.

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import strategies as st
 
 import cells_cases
-from cells_cases import SHAPES, Case
+from cells_cases import SHAPES, Case, ComponentCase
 from forall import forall
 from intensor.backends.cpu import CpuCells
 from intensor.backends.packed_cells import pack_cells
@@ -48,6 +48,16 @@ def test_a_refinement_never_raises_the_objective(make, shape, negative, weighted
 
 def test_cells_follow_a_change_of_the_radius(make):
     cells_cases.check_rescaling(make, (3, 4, 2))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "k"), [((9, 8), 3), ((5, 6, 4), 8), ((3, 4, 3, 2), 33), ((3, 2, 3, 2, 3), 1)]
+)
+def test_sums_at_components_do_not_depend_on_the_blocks(make, shape, k, weighted):
+    case = ComponentCase(make, shape, k=k, n=300, weighted=weighted)
+    cells_cases.check_components(case)
+    cells_cases.check_normal_equations(case)
 
 
 @forall(few=5, many=300, shape=shapes(longest=4), weighted=st.booleans(), n=st.integers(1, 90))

@@ -9,7 +9,14 @@ import pytest
 
 import intensor
 import zoo
-from intensor.certificate.recount import Layout, additions_needed, cheapest_vertex, group
+from graded_cases import SHAPES, random_model
+from intensor.certificate.recount import (
+    Layout,
+    additions_needed,
+    cheapest_vertex,
+    evaluate,
+    group,
+)
 from intensor.model.model import build_model
 
 MAX_BYTES = 64 << 20
@@ -53,6 +60,17 @@ def test_the_effort_grows_with_the_vertices_and_never_overflows():
     assert efforts == sorted(efforts)
     assert efforts[0] < efforts[-1] / 1000
     assert additions_needed(Layout.of(rng.integers(0, 3, (50, 600)))) < np.inf
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_graded_model_is_evaluated_as_its_definition_says(shape):
+    model = random_model(shape, signed=True)
+    cells = np.argwhere(np.ones(shape))
+    values, sizes = evaluate(model, cells)
+    np.testing.assert_allclose(values, model.to_dense().reshape(-1), atol=1e-14)
+    positive = dataclasses.replace(model, weights=np.abs(model.weights))
+    np.testing.assert_allclose(sizes, positive.to_dense().reshape(-1), atol=1e-14)
+    assert model.weights.min() < 0.0
 
 
 def test_grouping_keeps_equal_values_equal():

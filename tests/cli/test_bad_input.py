@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from cli.commands import run
+from intensor.fitting.model_file import FORMAT_VERSION
 
 GOOD = "user,item,rating\nann,x,3\nbob,y,4\n"
 BAD_DATA = {
@@ -185,7 +186,7 @@ class TestModelFiles:
         with np.load(model) as archive:
             arrays = dict(archive)
         header = json.loads(arrays["header"].tobytes())
-        header["format_version"] += 1
+        header["format_version"] = FORMAT_VERSION + 1
         arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
         np.savez(model, **arrays)
         assert "newer version" in refused("info", model)

@@ -32,7 +32,7 @@ def test_a_file_becomes_a_model(table, tmp_path, capsys):
 
 def test_json_has_all_figures(table, tmp_path, capsys):
     model = tmp_path / "model.npz"
-    arguments = "--radius auto --transform auto --n-solutions 2 --json --quiet"
+    arguments = "--radius auto --transform auto --components boxes --n-solutions 2 --json --quiet"
     assert run("fit", table, "--value rating -o", model, arguments) == 0
     printed = capsys.readouterr()
     assert printed.err == ""
@@ -50,6 +50,7 @@ def test_json_has_all_figures(table, tmp_path, capsys):
     assert figures["output"] == str(model)
     assert figures["interrupted"] is False
     assert len(figures["validation"]["paths"]) == 3
+    assert not any(path["graded"] for path in figures["validation"]["paths"])
     assert figures["validation"]["averaged"] is not None
     assert {"read", "fit", "total"} == set(figures["seconds"])
 
@@ -141,7 +142,7 @@ def test_a_kriged_remainder_from_fit_to_predict(table, tmp_path, capsys, remaind
     assert figures["remainder"] == ("kriging" if kriged else "none") == fit.path.remainder
     assert kriged or remainder == "auto"
     assert figures["validation"]["metric"] == "balanced"
-    (path,) = figures["validation"]["paths"]
+    path = figures["validation"]["paths"][fit.validation.chosen]
     assert path["kriged"] == fit.path.kriged.tolist()
     assert len(path["kriged"]) == len(path["radii"])
 

@@ -2,6 +2,7 @@ import dataclasses
 import json
 
 from cli.commands import run
+from graded_cases import graded_model_in
 from intensor.cli.info import describe
 from intensor.fitting.model_file import load
 from report.cases import make_fit
@@ -35,3 +36,15 @@ def test_a_validated_fit_is_described():
     worse = dataclasses.replace(made.validation, error_of_mean=0.0)
     assert "so the fit is no better" in describe(dataclasses.replace(made, validation=worse))
     assert "rmse  " not in describe(make_fit()[0])
+
+
+def test_components_are_shown(tmp_path, capsys):
+    made, *_ = make_fit()
+    graded_model_in(made, boxes=0, graded=4).save(tmp_path / "model.npz")
+    assert run("info", tmp_path / "model.npz") == 0
+    printed = capsys.readouterr().out
+    assert "4 components, radius" in printed
+    assert printed.count("component of weight") == 3
+    assert run("info", tmp_path / "model.npz", "--json") == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert (figures["boxes"], figures["components"]) == (0, 4)

@@ -17,6 +17,7 @@ PROMISED = {
         "too good to be true:\n0.00249719856587 is above the objective",
         "heavier boxes:\nthe sizes of the weights sum to",
     ],
+    "components.py": ["full fit:", "held-out cells, all boxes", "certificate holds: True"],
     "images.py": ["of the pixels", "boxes and kriging", "linear interpolation"],
     "quick_start.py": [
         "status OPTIMAL",
@@ -73,6 +74,14 @@ def test_ratings_are_better_than_means(capsys):
     lines = [line for line in printed.splitlines() if line.startswith("RMSE on")]
     ours, film, everything = (float(line.split()[-1]) for line in lines)
     assert ours < min(film, everything)
+
+
+def test_components_predict_no_worse_than_boxes(capsys):
+    printed = printed_by("components.py", capsys)
+    errors, boxes = figures(printed, "RMSE "), figures(printed, "all boxes ")
+    assert errors[-1] < boxes[-1] < errors[0]
+    winter, summer = figures(printed, "= ")
+    assert winter > summer
 
 
 @pytest.mark.slow

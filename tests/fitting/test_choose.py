@@ -50,9 +50,22 @@ def test_validation_says_what_it_did():
     assert (validation.single, validation.averaged) == (None, None)
 
 
+def test_a_remainder_that_was_asked_for_is_part_of_every_error_of_graded_components():
+    graded = {"components": "graded", "n_solutions": "auto", "max_components": 3}
+    asked, plain, auto = (
+        fitted(NOISY, remainder=remainder, **graded) for remainder in ("kriging", "none", "auto")
+    )
+    assert asked.path.kriged.all()
+    assert asked.path.remainder == "kriging"
+    assert asked.predictor.remainder is not None
+    assert not plain.path.kriged.any()
+    assert auto.path.kriged.tolist()[:-1] == [False] * (len(auto.path) - 1)
+    checked(asked)
+
+
 def test_few_cells_are_held_out_more_than_once():
     found = fitted(NOISY, validation="auto")
-    assert found.validation.folds == 4
+    assert found.validation.folds == 10
     assert fitted(NOISY, validation=0.1).validation.folds == 1
 
 

@@ -17,6 +17,7 @@ from fitting_cases import (
     checked,
     error_of,
     fitted,
+    options_of,
     repeated,
     samples_of,
     smooth,
@@ -24,10 +25,11 @@ from fitting_cases import (
 from intensor.data.observations import observe
 from intensor.errors import RemainderWarning
 from intensor.fitting import combine as combine_module
-from intensor.fitting.combine import average_models, average_results
+from intensor.fitting.combine import average_results
 from intensor.fitting.kriging import krige
-from intensor.fitting.options import DEFAULT_RTOL, check_options
+from intensor.fitting.options import DEFAULT_RTOL
 from intensor.fitting.preparation import prepare
+from intensor.model.arithmetic import average_models
 from intensor.model.model import build_model
 from intensor.runtime.budget import Budget
 from intensor.solver.result import Status
@@ -141,7 +143,7 @@ def test_kriging_adds_the_expected_remainder_of_the_boxes(options):
     assert found.validation is None
     assert np.array_equal(found.model.weights, plain.model.weights)
     assert (found.objective, found.bound) == (plain.objective, plain.bound)
-    prepared = prepare(samples_of(data), check_options(**options).scales[0])
+    prepared = prepare(samples_of(data), options_of(**options).scales[0])
     remainder = krige(prepared.observations, plain.model, budget=Budget(), seed=2)
     assert np.array_equal(found.predictor.remainder.field, remainder.field)
     added = found.predictor.fitted(cells) - plain.predictor.fitted(cells)

@@ -11,7 +11,7 @@ from fitting_cases import NOISY_EIGHT, go_on, options_of, repeated, specs_of, sp
 from intensor.fitting import fold as fold_module
 from intensor.fitting.fold import Fold, Request, capture_step, restore_step
 from intensor.fitting.kriging import krige
-from intensor.fitting.options import Effort, check_options
+from intensor.fitting.options import Effort
 from intensor.fitting.scoring import SCORINGS
 from intensor.runtime.budget import Budget
 from intensor.solver.fast.engine import FastEngine
@@ -108,7 +108,7 @@ def test_errors_include_the_remainder_if_that_helps(radius, scoring):
         for name in ("none", "kriging", "auto")
     )
     split = spec_of(seed=4).split
-    prepared = split.prepared(check_options().scales[0])
+    prepared = split.prepared(options_of().scales[0])
     remainder = krige(prepared.observations, plain.model, budget=Budget(), seed=4, rough=True)
     predictor = prepared.predictor(plain.model, remainder)
     predicted = predictor.predict(split.held.coords, unseen="mean")

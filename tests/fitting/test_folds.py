@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from fitting_cases import NOISY_EIGHT, go_on, specs_of, splits_of
+from fitting_cases import NOISY_EIGHT, go_on, options_of, specs_of, splits_of
 from intensor.fitting.fold import Fold, Request
 from intensor.fitting.folds import open_folds, with_stage
-from intensor.fitting.options import check_options
 from intensor.runtime.budget import Budget
 from intensor.solver.result import Progress
 from intensor.storage.reader import TreeReader
@@ -15,7 +14,7 @@ REQUESTS = [Request(0.5), Request(0.7), Request(0.7, gap=1e-4)]
 
 
 def specs(**options):
-    checked = check_options(validation=2, **options)
+    checked = options_of(validation=2, **options)
     return specs_of(splits_of(NOISY_EIGHT, checked), checked)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import intensor
+from fitting_cases import BOXES
 from fitting_cases import NOISY as DATA
 from intensor._estimator import TensorCompleter
 from intensor.errors import CheckpointError
@@ -20,14 +21,15 @@ from naming import naming
 
 
 def fit(*, stop=None, seen=None, data=DATA, **options):
-    """Fit; with ``stop``, let the callback end it after that many rounds."""
+    """Fit boxes unless told otherwise; ``stop`` lets the callback end it after so many rounds."""
     seen = [] if seen is None else seen
 
     def callback(progress):
         seen.append(progress.stage)
         return stop is None or len(seen) < stop
 
-    return TensorCompleter(callback=callback, **options).fit(data.coords, data.values).fit_
+    completer = TensorCompleter(callback=callback, **BOXES | options)
+    return completer.fit(data.coords, data.values).fit_
 
 
 @functools.cache
@@ -45,7 +47,7 @@ def figures(found):
         "bound": found.bound,
         "status": found.status,
         "weights": found.model.weights.tolist(),
-        "words": found.model.vertices.words.tolist(),
+        "factors": found.model.as_factors().tolist(),
         "predicted": found.predict(DATA.coords[:5]).tolist(),
         "counters": found.result.counters,
         "trace": [row._replace(seconds=0.0) for row in found.result.trace],
@@ -65,6 +67,12 @@ KINDS = [
     ({"remainder": "auto", "n_radii": 4}, 0.6),
     ({"version": 8, "rtol": 1e-2}, 0.95),
     ({"radius": 1.0}, 0.6),
+    ({"components": "graded", "baseline": "auto", "n_solutions": "auto"}, 0.6),
+    ({"components": "auto", "n_solutions": "auto"}, 0.8),
+    ({"components": "graded"}, 0.3),
+    ({"components": "graded", "validation": 2, "n_solutions": 3}, 0.6),
+    ({"components": "graded", "transform": "auto", "remainder": "auto"}, 0.7),
+    ({"components": "graded", "n_solutions": 4, "exact": "enumeration"}, 0.95),
 ]
 """Kinds of fits, each with the share of its rounds after which it is stopped by default."""
 
@@ -128,7 +136,7 @@ def test_a_fit_can_be_resumed_after_ctrl_c(tmp_path):
             signal.raise_signal(signal.SIGINT)
 
     options["checkpoint"] = tmp_path / "run.npz"
-    completer = TensorCompleter(callback=interrupt, **options)
+    completer = TensorCompleter(callback=interrupt, **BOXES, **options)
     assert completer.fit(DATA.coords, DATA.values).status_ is Status.INTERRUPTED
     assert figures(fit(resume=True, **options)) == expected
 
@@ -143,7 +151,7 @@ def test_a_fit_that_ran_out_of_time_goes_on_with_more(tmp_path, monkeypatch):
         now += 1.0
         calls.append(progress.stage)
 
-    options = {"callback": tick, "checkpoint": tmp_path / "run.npz", "rtol": 1e-6}
+    options = {**BOXES, "callback": tick, "checkpoint": tmp_path / "run.npz", "rtol": 1e-6}
     short = TensorCompleter(time_limit=30.0, **options).fit(DATA.coords, DATA.values)
     assert short.status_ is Status.TIME_LIMIT
     assert 30 <= len(calls) <= 33

@@ -255,10 +255,12 @@ def test_observed_cells_tell_indices_apart_if_boxes_do_not(name):
     model = build_model(flags.astype(np.uint8), weights, shape=(4, 3), radius=2.0)
     values = np.repeat(np.arange(4.0), 3) + np.tile([0.0, 0.1, -0.1], 4)  # rows differ
     coords = np.argwhere(np.ones((4, 3)))
-    found = model.to_dense() + kriged(
-        model, observe(coords, values, shape=(4, 3), allow_negative=True)
-    )
-    assert size_of(found.ravel() - values) < 0.5 * values.std()
+    observations = observe(coords, values, shape=(4, 3), allow_negative=True)
+    errors = [  # the draws of a seed decide in so small a tensor
+        size_of((model.to_dense() + kriged(model, observations, seed=seed)).ravel() - values)
+        for seed in range(15)
+    ]
+    assert np.median(errors) < 0.5 * values.std()
 
 
 def test_boxes_that_explain_everything_leave_no_remainder():

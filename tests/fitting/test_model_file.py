@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 
 import intensor
 from forall import forall
+from graded_cases import graded_fit
 from intensor.data.labels import Labels
 from intensor.errors import FileFormatError, LabelError, ModelFileError, RadiusWarning, SettingError
 from intensor.fitting.fit import fit
 from intensor.fitting.model_file import load, save
 from intensor.fitting.options import check_options
-from intensor.fitting.path import PATH_COLUMNS
+from intensor.fitting.path import GRADED_COLUMNS, PATH_COLUMNS, PATH_TEXTS
 from intensor.fitting.record import Validation
 from naming import naming
 from strategies import any_weights, observations, shapes
@@ -41,9 +42,17 @@ def plain(data):
 
 
 @pytest.fixture(scope="module")
+def automatic(data):
+    """A fit that has chosen between graded components and boxes."""
+    made = fit(data.coords, data.values, check_options(n_radii=3, rtol=1e-6), shape=data.shape)
+    assert [path.graded for path in made.validation.paths] == [True, False]
+    return made
+
+
+@pytest.fixture(scope="module")
 def rich(data):
     chosen = {"transform": "sqrt", "baseline": "additive", "n_solutions": 2, "n_radii": 3}
-    options = check_options(**chosen, rtol=1e-6)
+    options = check_options(**chosen, components="boxes", rtol=1e-6)
     found = fit(data.coords, data.values, options, shape=data.shape)
     steps = ((0.25, 0.5), (0.1, 0.4))
     return replace(found, validation=replace(found.validation, approach=steps))
@@ -52,7 +61,8 @@ def rich(data):
 @pytest.fixture(scope="module")
 def kriged(data):
     chosen = {"transform": "sqrt", "baseline": "additive", "n_radii": 2, "remainder": "kriging"}
-    made = fit(data.coords, data.values, check_options(**chosen, rtol=1e-6), shape=data.shape)
+    options = check_options(**chosen, components="boxes", rtol=1e-6)
+    made = fit(data.coords, data.values, options, shape=data.shape)
     assert np.abs(made.predictor.remainder.field).max() > 0.0
     return made
 
@@ -96,18 +106,20 @@ def test_everything_comes_back(fitted, data, tmp_path):
     assert back.labels.plain
 
 
-def test_the_validation_comes_back(rich, tmp_path):
-    back = load(saved(rich, tmp_path)).validation
-    for name in {field.name for field in fields(Validation)} - {"paths"}:
-        assert getattr(back, name) == getattr(rich.validation, name)
-    assert back.averaged is not None
+@pytest.mark.parametrize("name", ["rich", "automatic"])
+def test_the_validation_comes_back(request, tmp_path, name):
+    made = request.getfixturevalue(name)
+    back = load(saved(made, tmp_path)).validation
+    for one in {field.name for field in fields(Validation)} - {"paths"}:
+        assert getattr(back, one) == getattr(made.validation, one)
+    assert back.averaged is not None or name == "automatic"
     assert back.error_of_mean is not None
-    assert len(back.paths) == len(rich.validation.paths)
-    for one, other in zip(back.paths, rich.validation.paths, strict=True):
-        assert (one.transform, one.baseline, one.metric) == ("sqrt", "additive", "rmse")
+    assert len(back.paths) == len(made.validation.paths)
+    for one, other in zip(back.paths, made.validation.paths, strict=True):
+        for column in (*PATH_TEXTS, *PATH_COLUMNS, *GRADED_COLUMNS, "kriged", "best"):
+            assert np.array_equal(getattr(one, column), getattr(other, column))
         assert one.sampled is other.sampled is False
-        for name in (*PATH_COLUMNS, "kriged"):
-            assert np.array_equal(getattr(one, name), getattr(other, name))
+        assert (one.graded, one.max_components) == (other.graded, other.max_components)
 
 
 def test_the_remainder_comes_back(kriged, plain, tmp_path):
@@ -153,11 +165,26 @@ def test_the_five_lines_of_the_documentation_read_a_model(plain, tmp_path, monke
     assert plain.predict([[3, 1, 2]])[0] != plain.predict([[2, 3, 1]])[0]
 
 
-def test_every_entry_is_documented(rich, plain, kriged, tmp_path):
+def test_the_line_on_components_reads_a_graded_model(plain, data, tmp_path, monkeypatch):
+    text = DOCS.read_text()
+    (block,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    (line,) = re.findall(r"`(fitted \+= .*?)`", text)
+    made = graded_fit(plain, data.coords, data.values)
+    path = saved(made, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for cell in ([0, 0, 0], [3, 1, 2], [2, 3, 1]):
+        components = read_header(path)["components"]
+        names = {"np": np, "json": json, "cell": cell, "components": components}
+        exec(f"{block}{line}", names)
+        names["file"].close()
+        assert names["fitted"] == pytest.approx(made.predict([cell])[0], abs=1e-14)
+
+
+def test_every_entry_is_documented(rich, plain, kriged, automatic, data, tmp_path):
     text = DOCS.read_text()
     strings = np.array(list("abcd"), dtype=object)
     named = replace(rich, labels=replace(rich.labels, indices=(strings, *rich.labels.indices[1:])))
-    for one in (named, plain, kriged):
+    for one in (named, plain, kriged, automatic, graded_fit(plain, data.coords, data.values)):
         path = saved(one, tmp_path)
         with np.load(path, allow_pickle=False) as file:
             entries = [re.sub(r"^(path|labels)_\d+", r"\1_0", name) for name in file.files]
@@ -201,7 +228,7 @@ DAMAGE = {
     "no JSON": ({"header": lambda raw: raw[:-5]}, "not JSON"),
     "nested": ({"header": lambda raw: np.full(10**5, ord("["), np.uint8)}, "not JSON"),
     "other format": ({"header": header_with(format="x")}, "not a model file"),
-    "newer": ({"header": header_with(format_version=3)}, "newer version of intensor.*upgrade"),
+    "newer": ({"header": header_with(format_version=4)}, "newer version of intensor.*upgrade"),
     "no version": ({"header": header_with(format_version="1")}, "format_version' is '1'"),
     "shape": ({"header": header_with(shape=[4, 4, 4])}, "expected"),
     "empty shape": ({"header": header_with(shape=[])}, "shape"),
@@ -238,6 +265,8 @@ DAMAGE = {
     "spare bits": ({"words": lambda a: a | np.uint64(1 << 63)}, "boxes without a weight"),
     "weights nan": ({"weights": but(0, np.nan)}, "not all finite"),
     "weights below 0": ({"weights": but(0, -1.0)}, "below 0"),
+    "weights beyond the radius": ({"weights": but(0, 0.51)}, "weights sum to .* radius 0.5 does"),
+    "witness far beyond the radius": ({"witness_weights": but(0, 1.1)}, "witness_weights sum to"),
     "counts below 0": ({"counts": but(0, -1)}, "counts"),
     "counts uneven": ({"counts": but(0, 0)}, "add up"),
     "weights too large": ({"weights": but(0, 1e200)}, "too large"),
@@ -266,6 +295,80 @@ def check_refused(made, tmp_path, damage):
 
 def test_damage_is_an_error_that_names_the_file(plain, tmp_path):
     check_refused(plain, tmp_path, DAMAGE)
+
+
+GRADED_DAMAGE = {
+    "factor above 1": ({"factors": but((0, 0), 1.5)}, "'factors' has entries that are not numbers"),
+    "factor barely above 1": ({"factors": but((0, 0), 1.0 + 1e-15)}, "'factors' has entries"),
+    "factor below 0": ({"factors": but((0, 0), -0.1)}, "'factors' has entries"),
+    "factor not a number": ({"factors": but((0, 0), np.nan)}, "'factors' has entries"),
+    "witness's factor": ({"witness_factors": but((0, 0), 1.5)}, "'witness_factors' has entries"),
+    "too few rows": ({"factors": lambda a: a[:-1]}, "'factors' has shape"),
+    "flat": ({"factors": np.ravel}, "'factors' has shape"),
+    "single precision": ({"factors": lambda a: a.astype(np.float32)}, "type float32"),
+    "fewer components": ({"factors": lambda a: a[:, 1:]}, "'factors' has shape"),
+    "no factors": ({"factors": None}, "'factors' is missing"),
+    "no witness's factors": ({"witness_factors": None}, "'witness_factors' is missing"),
+    "no number of components": (
+        {"header": header_with(without=["components"])},
+        "'components' is missing",
+    ),
+    "number of components": ({"header": header_with(components=3)}, "'factors' has shape"),
+    "components below 0": ({"header": header_with(components=-1)}, "'components' is '-1'"),
+    "fewer weights": ({"weights": lambda a: a[-3:]}, "factors have components without a weight"),
+    "no boxes": ({"weights": lambda a: a[-4:]}, "words have boxes without a weight"),
+    "weights beyond the radius": ({"weights": but(-1, 0.51)}, "weights sum to"),
+}
+
+
+def test_graded_components_come_back(plain, data, tmp_path):
+    made = graded_fit(plain, data.coords, data.values)
+    assert len(made.model.components) > 0
+    path = saved(made, tmp_path)
+    assert read_header(path)["format_version"] == 3
+    back = load(path)
+    assert back.model == made.model
+    assert back.result.witness == made.result.witness
+    cells = np.argwhere(np.ones(data.shape))
+    beyond = cells + np.array([0, 0, 3])
+    for each in (cells, beyond):
+        mine, theirs = (one.predict(each, unseen="mean") for one in (back, made))
+        assert np.array_equal(mine, theirs)
+    assert back.verify(data.coords, data.values) == made.verify(data.coords, data.values)
+    assert back.verify(data.coords, data.values).ok
+    assert back.to_frame().equals(made.to_frame())
+    assert repr(back) == repr(made)
+
+
+def test_either_of_model_and_witness_may_be_graded(plain, data, tmp_path):
+    made = graded_fit(plain, data.coords, data.values)
+    for result in (
+        replace(made.result, witness=plain.result.witness),
+        replace(made.result, model=plain.model),
+        replace(made.result, witness=None),
+    ):
+        predictor = replace(made.predictor, model=result.model)
+        path = saved(replace(made, result=result, predictor=predictor), tmp_path)
+        assert read_header(path)["format_version"] == 3
+        back = load(path).result
+        assert (back.model, back.witness) == (result.model, result.witness)
+
+
+def test_damaged_components_are_an_error_that_names_the_file(plain, data, tmp_path):
+    made = graded_fit(plain, data.coords, data.values)
+    check_refused(made, tmp_path, GRADED_DAMAGE)
+
+
+PATH_DAMAGE = {
+    "endless": ({"path_0_limits": but(0, np.inf)}, "limits' has numbers that are not all finite"),
+    "negative": ({"path_0_limits": but(0, -1.0)}, "limits has numbers below 0"),
+    "no sweeps": ({"path_0_sweeps": but(0, np.nan)}, "sweeps' has numbers"),
+    "shorter": ({"path_0_averages": lambda a: a[:-1]}, "averages"),
+}
+
+
+def test_damaged_numbers_of_graded_paths_are_refused(automatic, tmp_path):
+    check_refused(automatic, tmp_path, PATH_DAMAGE)
 
 
 def test_a_missing_path_cannot_be_chosen(rich, tmp_path):

@@ -12,9 +12,10 @@ from naming import naming
 def test_the_defaults_choose_a_radius_in_the_plain_scale():
     options = check_options()
     assert options.radius is None
-    assert [scale.name for scale in options.scales] == ["none, none"]
+    assert [scale.name for scale in options.scales] == ["none, none, graded", "none, none"]
+    assert options.max_components is None
     assert (options.folds, options.share) == (1, 0.1)
-    assert (options.n_solutions, options.scoring, options.n_radii) == (1, RMSE, 20)
+    assert (options.n_solutions, options.scoring, options.n_radii) == (None, RMSE, 20)
     assert (options.version.name, options.exact.name) == ("fast", "auto")
     assert options.remainder is RemainderMethod.NONE
     assert options.adaptive
@@ -48,7 +49,7 @@ def test_given_options_are_kept():
 
 
 def test_auto_tries_every_transform_with_and_without_effects():
-    options = check_options(transform="auto", baseline="auto")
+    options = check_options(transform="auto", baseline="auto", components="boxes")
     assert [scale.name for scale in options.scales] == [
         "none, none",
         "none, additive",
@@ -57,15 +58,16 @@ def test_auto_tries_every_transform_with_and_without_effects():
         "log1p, none",
         "log1p, additive",
     ]
-    names = [scale.name for scale in check_options(transform="auto").scales]
+    names = [scale.name for scale in check_options(transform="auto", components="boxes").scales]
     assert names == ["none, none", "sqrt, none", "log1p, none"]
-    names = [scale.name for scale in check_options(baseline="auto").scales]
+    names = [scale.name for scale in check_options(baseline="auto", components="boxes").scales]
     assert names == ["none, none", "none, additive"]
 
 
 def test_a_pair_of_functions_is_a_transform():
-    (scale,) = check_options(transform=(np.cbrt, lambda z: z**3), baseline="additive").scales
-    assert scale.name == "custom, additive"
+    cubic = (np.cbrt, lambda z: z**3)
+    graded, scale = check_options(transform=cubic, baseline="additive").scales
+    assert (graded.name, scale.name) == ("custom, additive, graded", "custom, additive")
     assert scale.transform.apply(np.array([8.0])) == pytest.approx([2.0])
     assert scale.transform.undo(np.array([2.0])) == pytest.approx([8.0])
 
@@ -75,7 +77,42 @@ def test_a_pair_of_functions_is_a_transform():
 def test_the_remainder_is_one_of_three(remainder, version):
     options = check_options(remainder=remainder, version=version)
     assert options.remainder is RemainderMethod(remainder)
-    assert len(options.scales) == 1  # the remainder is not part of a scale
+    assert len(options.scales) == (2 if version == "fast" else 1)  # it is not part of a scale
+
+
+@pytest.mark.parametrize(
+    ("given", "kinds"),
+    [
+        ({}, [True, False]),
+        ({"components": "boxes"}, [False]),
+        ({"components": "graded"}, [True]),
+        ({"max_components": 3}, [True]),
+        ({"radius": 2.0}, [False]),
+        ({"radius": 2.0, "components": "graded"}, [True]),
+        ({"radius": 2.0, "max_components": 3}, [True]),
+        ({"version": 8}, [False]),
+        ({"version": 8, "components": "boxes"}, [False]),
+    ],
+    ids=str,
+)
+def test_graded_components_are_tried_unless_the_options_ask_for_boxes(given, kinds):
+    options = check_options(**given)
+    assert [scale.graded for scale in options.scales] == kinds
+    assert options.max_components == given.get("max_components")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"components": "boxes", "max_components": 3},
+        {"components": "graded", "version": 8},
+        {"max_components": 3, "version": 8},
+    ],
+    ids=str,
+)
+def test_options_that_do_not_go_with_graded_components_are_refused(given):
+    with pytest.raises(SettingError, match="needs"):
+        check_options(**given)
 
 
 @pytest.mark.parametrize("n_radii", [MAX_RADII, MAX_RADII + 1, 10**9])

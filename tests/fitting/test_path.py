@@ -17,9 +17,10 @@ from fitting_cases import (
 from intensor.fitting import fold as fold_module
 from intensor.fitting.fold import MIN_UNUSED_RADIUS
 from intensor.fitting.folds import open_folds
-from intensor.fitting.options import Effort, RemainderMethod, check_options
+from intensor.fitting.options import Effort, RemainderMethod
 from intensor.fitting.path import (
     CLEARLY_WORSE,
+    GRADED_COLUMNS,
     KRIGED_RADIUS_RATIO,
     MAX_RADII_WITHOUT_GAIN,
     MIN_GAIN,
@@ -62,7 +63,7 @@ def largest_of(data, options):
 @pytest.mark.parametrize("scale", [{}, {"transform": "sqrt"}, {"baseline": "additive"}], ids=str)
 def test_radii_grow_from_the_largest_fitted_value(scale):
     path = walked(NOISY_EIGHT, n_radii=3, **scale).path
-    largest = largest_of(NOISY_EIGHT, check_options(**scale))
+    largest = largest_of(NOISY_EIGHT, options_of(**scale))
     np.testing.assert_allclose(path.radii, largest * RADIUS_RATIO ** np.arange(3), rtol=1e-14)
     assert path.transform == scale.get("transform", "none")
     assert path.baseline == scale.get("baseline", "none")
@@ -80,13 +81,25 @@ def test_radii_grow_from_the_largest_fitted_value(scale):
     ],
 )
 def test_the_radius_to_take_is_the_smallest_that_is_nearly_the_best(errors, best):
-    columns = {**dict.fromkeys(PATH_COLUMNS, np.zeros(4)), "kriged": np.arange(4) == best}
+    columns = dict.fromkeys((*PATH_COLUMNS, *GRADED_COLUMNS), np.zeros(4))
+    columns |= {"kriged": np.arange(4) == best}
     columns |= {"radii": np.array([1.0, 2.0, 4.0, 8.0]), "errors": np.array(errors)}
     path = RadiusPath(transform="none", baseline="none", metric="mae", **columns)
     assert path.remainder == "kriging"
     assert (path.best, path.radius, path.error) == (best, 2.0**best, errors[best])
     assert len(path) == 4
     assert not path.sampled
+    assert not path.graded
+    assert path.max_components is None
+
+
+def test_a_graded_path_takes_the_step_of_the_least_score():
+    columns = dict.fromkeys((*PATH_COLUMNS, *GRADED_COLUMNS), np.ones(3))
+    columns |= {"kriged": np.zeros(3, dtype=bool), "scores": np.array([1.0, 0.999, 1.0])}
+    columns |= {"radii": np.array([4.0, 4.0, 8.0]), "limits": np.array([2.0, 3.0, 3.0])}
+    path = RadiusPath(transform="none", baseline="none", metric="mae", **columns)
+    assert path.graded
+    assert (path.best, path.radius, path.max_components) == (1, 4.0, 3)
 
 
 def test_a_given_radius_is_a_path_of_one():
@@ -142,7 +155,7 @@ def test_a_radius_that_does_not_bind_ends_the_walk():
 
 
 def test_folds_are_averaged():
-    options = check_options(radius=0.7, validation=4)
+    options = options_of(radius=0.7, validation=4)
     held_out = splits_of(NOISY_EIGHT, options)
     found = walk_splits(held_out, options)
     alone = [walk_splits([split], options) for split in held_out]
@@ -177,7 +190,7 @@ def test_the_model_is_that_of_the_best_radius():
 )
 def test_a_warm_walk_reaches_what_cold_solves_reach(data, baseline, n_radii):
     path = walked(data, baseline=baseline, n_radii=n_radii, effort=THOROUGH).path
-    options = check_options(baseline=baseline)
+    options = options_of(baseline=baseline)
     prepared = splits_of(data, options)[0].prepared(options.scales[0])
     cells = np.stack(prepared.observations.coords, axis=1).astype(int)
     means, counts = prepared.observations.means, prepared.observations.counts
@@ -241,7 +254,7 @@ def test_a_radius_that_was_cut_off_is_left_out():
 
 
 def test_an_approach_whose_first_step_was_cut_off_says_nothing():
-    options = check_options()
+    options = options_of()
     held_out = splits_of(NOISY_EIGHT, options)
     path = walk_splits(held_out, options).path
 
@@ -266,7 +279,7 @@ def test_an_approach_whose_first_step_was_cut_off_says_nothing():
 @pytest.mark.parametrize("baseline", ["none", "additive"])
 def test_radii_grow_faster_when_the_remainder_is_kriged(baseline):
     path = walked(NOISY_EIGHT, remainder="auto", baseline=baseline, n_radii=3).path
-    largest = largest_of(NOISY_EIGHT, check_options(baseline=baseline))
+    largest = largest_of(NOISY_EIGHT, options_of(baseline=baseline))
     expected = largest * KRIGED_RADIUS_RATIO ** np.arange(len(path))
     np.testing.assert_allclose(path.radii, expected, rtol=1e-14)
     one = walked(NOISY_EIGHT, remainder="auto", baseline=baseline, one_radius=True).path
@@ -304,7 +317,7 @@ def test_a_remainder_is_taken_when_most_folds_say_so(monkeypatch):
 
 
 def test_walks_come_back_from_a_checkpoint_with_the_time_that_kriging_took():
-    scale = check_options().scales[0]
+    scale = options_of().scales[0]
     full = walked(NOISY_EIGHT, remainder="auto", radius=0.7)
     assert 0.0 < full.kriging_seconds < np.inf
     cut = walked(NOISY_EIGHT, remainder="auto", radius=0.7, budget=Budget(0.0))

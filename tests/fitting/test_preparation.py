@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import zoo
+from fitting_cases import options_of
 from intensor.data.observations import observe
 from intensor.errors import NegativeValueError, ValuesError
-from intensor.fitting.options import check_options
 from intensor.fitting.preparation import MIN_FIRST_RADIUS, Split, prepare
 from intensor.fitting.samples import Samples
 from intensor.model.baseline import fit_baseline
@@ -21,7 +21,7 @@ def drawn(weights=None):
 
 
 def scale(**options):
-    (only,) = check_options(**options).scales
+    (only,) = options_of(**options).scales
     return only
 
 

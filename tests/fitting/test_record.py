@@ -1,5 +1,7 @@
 """The record of a fit: its numbers, its predictions and its certificate."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -28,6 +30,18 @@ def test_a_fit_repeats_the_numbers_of_its_parts(found):
     assert found.path is found.validation.path is found.validation.paths[found.validation.chosen]
     assert found.n == 90
     assert found.n_solutions == 2
+
+
+def test_the_table_of_the_terms_has_the_labels_of_the_fit(found):
+    modes = np.array(["x", "y", "z", "u", "v", "w"], dtype=object)
+    labels = dataclasses.replace(
+        found.labels, modes=("a", "b", "c"), indices=(modes, *found.labels.indices[1:])
+    )
+    frame = dataclasses.replace(found, labels=labels).to_frame()
+    assert frame.num_rows == found.model.vertices.flags().sum()
+    assert set(frame["mode"].to_pylist()) == {"a", "b", "c"}
+    first = frame.filter(np.array(frame["mode"].to_pylist()) == "a")
+    assert set(first["label"].to_pylist()) <= set(modes)
 
 
 def test_the_repr_is_one_line(found):

@@ -10,11 +10,11 @@ import pytest
 from sklearn.base import clone
 
 import intensor
-from fitting_cases import fitted, go_on, specs_of, splits_of
+from fitting_cases import fitted, go_on, options_of, specs_of, splits_of
 from intensor._estimator import TensorCompleter
 from intensor.errors import ClusterError, WorkerLostError
 from intensor.fitting.folds import open_folds
-from intensor.fitting.options import Effort, check_options
+from intensor.fitting.options import Effort
 from intensor.fitting.path import approach, walk
 from intensor.runtime.budget import Budget
 
@@ -48,7 +48,7 @@ def many():
 
 
 def opened(client=None, **given):
-    options = check_options(**{"validation": 2, "threads": 1, **given})
+    options = options_of(**{"validation": 2, "threads": 1, **given})
     return open_folds(specs_of(splits_of(DATA, options), options), client=client)
 
 

@@ -73,7 +73,7 @@ def test_folds_hold_out_every_cell_exactly_once(folds):
 
 
 @pytest.mark.parametrize(
-    ("enough", "pairs"), [(1, 1), (30, 1), (40, 2), (80, 3), (100, 4), (10_000, 4)]
+    ("enough", "pairs"), [(1, 1), (30, 1), (40, 2), (80, 3), (100, 4), (140, 5), (10_000, 9)]
 )
 def test_cells_are_held_out_until_there_are_enough(enough, pairs):
     samples = drawn()  # about 30 of 300 rows are held out
@@ -166,7 +166,7 @@ def fibres(mode, *, share=0.5, shape=(12, 10, 8), seed=0, kept=1.0):
 
 
 @pytest.mark.parametrize("mode", range(3))
-@pytest.mark.parametrize(("share", "kept"), [(0.25, 1.0), (0.25, 0.95), (0.5, 0.9), (0.9, 0.99)])
+@pytest.mark.parametrize(("share", "kept"), [(0.25, 1.0), (0.25, 0.95), (0.5, 0.95), (0.9, 0.99)])
 def test_fibres_that_are_missing_are_noticed(mode, share, kept):
     mask = fibres(mode, share=share, seed=mode, kept=kept)
     assert find_missing_fibre_mode(of(mask)) == mode
@@ -195,10 +195,11 @@ def test_ratings_are_not_fibres(times):
     assert find_missing_fibre_mode(of(mask.any(axis=2))) is None
 
 
-def test_fibres_are_not_missing_if_the_others_are_mostly_empty():
+def test_fibres_are_not_missing_if_the_others_have_gaps():
     long = {"shape": (40, 10, 8), "share": 0.3, "seed": 1}
     assert find_missing_fibre_mode(of(fibres(0, kept=0.3, **long))) is None
-    assert find_missing_fibre_mode(of(fibres(0, kept=0.7, **long))) == 0
+    assert find_missing_fibre_mode(of(fibres(0, kept=0.8, **long))) is None
+    assert find_missing_fibre_mode(of(fibres(0, kept=0.95, **long))) == 0
 
 
 @pytest.mark.parametrize("shape", [(4, 3, 2), (5, 6), (7,), (1, 1)], ids=str)

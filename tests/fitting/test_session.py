@@ -1,8 +1,7 @@
 """What the stages of a fit share: the callback, shares of the time, and the journal."""
 
-from fitting_cases import NOISY, samples_of
+from fitting_cases import NOISY, options_of, samples_of
 from intensor.fitting.journal import Journal
-from intensor.fitting.options import check_options
 from intensor.fitting.session import Session
 from intensor.runtime.budget import Budget
 from intensor.solver.result import Progress
@@ -13,7 +12,7 @@ PROGRESS = Progress(1, "local", 2, 0.5, 0.25, 0.1, 0.1, 0.0, "radius 3.2")
 def opened(callback=None, *, budget=None, **options):
     return Session(
         samples_of(NOISY).in_order(),
-        check_options(**options),
+        options_of(**options),
         budget=budget or Budget(),
         journal=Journal(None),
         callback=callback,
@@ -50,6 +49,9 @@ def test_scales_are_named_where_there_are_several():
     single = opened(lambda progress: stages.append(progress.stage))
     single.callback_for(single.options.scales[0])(PROGRESS)
     assert stages[-1] == "radius 3.2"
+    both = opened(lambda progress: stages.append(progress.stage), components="auto")
+    both.callback_for(both.options.scales[0])(PROGRESS)
+    assert stages[-1] == "none, none, graded, radius 3.2"
 
 
 def test_a_share_of_the_time_ends_with_the_choosing():

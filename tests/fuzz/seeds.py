@@ -18,7 +18,7 @@ from pyarrow import parquet
 from intensor.data.labels import Labels, number_labels
 from intensor.data.writers import write_table, write_tensor
 from intensor.fitting.model_file import save
-from intensor.fitting.path import RadiusPath
+from intensor.fitting.path import GRADED_COLUMNS, RadiusPath
 from intensor.fitting.record import Fit, Validation
 from intensor.model.baseline import Baseline
 from intensor.model.model import build_model
@@ -226,12 +226,16 @@ def model_of(
     rng = np.random.default_rng([k, *shape])
     flags = rng.integers(0, 2, (k, sum(shape)), dtype=np.uint8)
     flags[:, np.cumsum([0, *shape[:-1]])] = 1
+    if parts.get("graded"):  # about half of the terms become components
+        flags = flags * np.where(rng.random((k, 1)) < 0.5, 1.0, rng.random(flags.shape))
     model = build_model(
         flags, np.arange(k, 0, -1.0), shape=shape, radius=k * (k + 1) / 2, signed=baseline
     )
     counts = np.concatenate([np.full(length, 12.0 / length) for length in shape])
     step = Progress(1, "separation", 2, 0.5, 0.25, 0.1, 0.1, 0.0)
     path = {name: np.array([1.0, 2.0]) for name in ("radii", "errors", "objectives", "boxes")}
+    of_components = np.array([2.0, 3.0]) if parts.get("graded") else np.zeros(2)
+    path |= dict.fromkeys(GRADED_COLUMNS, of_components)
     validation = Validation(
         metric="rmse",
         folds=2,
@@ -301,5 +305,6 @@ def model_seeds() -> list[bytes]:
         ),
         model_of(number_labels((2, 3, 2)), transform="sqrt", remainder=True, validated=True),
         model_of(number_labels((2,) * 6), k=1, witness=True),
+        model_of(number_labels((3, 2, 4)), k=9, graded=True, witness=True),
     ]
     return [written(lambda path, fit=fit: save(fit, path), ".npz") for fit in fits]

@@ -17,7 +17,7 @@ from fuzz.pool import Worker, run_cases, tally
 from fuzz.worker import Watch, run_case
 
 N_MUTATIONS = 20
-FEWER_MUTATIONS = {"model": 8, "info": 8, "predict": 14, "fit": 8, "checkpoint": 12}
+FEWER_MUTATIONS = {"model": 8, "info": 14, "predict": 14, "fit": 8, "checkpoint": 12}
 """Number of mutations per format in the default tests, and of those that take long to read."""
 BATCH = 200
 BATCHES = 10

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 import naive
 import zoo
 from forall import forall
-from intensor.kernels import gram, hashing, lanes, repeats, sorting, sums
+from intensor.kernels import (
+    component_sums,
+    components,
+    gram,
+    hashing,
+    lanes,
+    repeats,
+    sorting,
+    sums,
+)
 from intensor.problem.layout import cell_matrix
 from intensor.problem.vertex import pack_vertices
 from kernel_cases import Case, compare
@@ -35,6 +44,15 @@ def predict(case):
     weights = sizes_of_all_kinds(case.rng, count)
     cells = cell_matrix(case.cells.coords, case.shape).astype(np.int64)
     compare(sums, "predict", (words, weights, cells, case.offsets), [np.full(case.u, np.nan)])
+
+
+def add_components(case):
+    count = int(case.rng.choice([0, 1, 3, 4, 5, 20]))
+    factors = case.rng.uniform(size=(case.length, count)).round(int(case.rng.integers(1, 17)))
+    weights = sizes_of_all_kinds(case.rng, count)
+    cells = cell_matrix(case.cells.coords, case.shape).astype(np.int64)
+    arguments = factors, weights, cells, case.offsets
+    compare(component_sums, "add_components", arguments, [case.costs()])
 
 
 def lane_sums(case):
@@ -144,6 +162,32 @@ def fit_cells(case):
     arguments = cells.rows, words, -(-count // 64), weights, cells.targets, cells.shares
     outputs = [np.full(case.u, np.nan), np.full(2, np.nan)]
     compare(sums, "fit_cells", arguments, outputs)
+
+
+def some_components(case):
+    """Return factors, some of them 0 or 1, and signed weights of some components."""
+    count = int(case.rng.choice([1, 3, 8, 33]))
+    factors = np.clip(case.rng.uniform(-0.2, 1.2, (case.length, count)), 0.0, 1.0)
+    return factors, case.rng.uniform(-1.0, 2.0, count)
+
+
+def fit_components(case):
+    cells = case.packed
+    arguments = cells.rows, *some_components(case), cells.targets, cells.shares
+    outputs = [np.full(case.u, np.nan), np.full(2, np.nan)]
+    compare(components, "fit_components", arguments, outputs, rtol=1e-12)
+
+
+def normal_equations(case):
+    mode, offset, length = case.mode()
+    low, high = case.range(length)
+    factors, weights = some_components(case)
+    cells = case.packed.by_index(mode)
+    arguments = cells.rows, cells.targets, cells.shares, cells.starts[low : high + 1], mode
+    arguments += factors, weights, offset + low
+    m, k = high - low, weights.size
+    outputs = [np.full(size, np.nan) for size in ((m, k, k), (m, k), m)]
+    compare(components, "normal_equations", arguments, outputs, rtol=1e-12)
 
 
 def transpose_bits(case):

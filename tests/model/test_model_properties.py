@@ -9,7 +9,8 @@ import pytest
 from hypothesis import strategies as st
 
 from forall import forall
-from intensor.model.model import build_model, nmse
+from intensor.model.arithmetic import nmse
+from intensor.model.model import build_model
 from intensor.problem.vertex import membership, mode_slices, pack_vertices
 from strategies import random_flags, seeds, shapes
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from intensor import errors, planted
-from intensor.model.model import build_model, nmse
+from intensor.model.arithmetic import nmse
+from intensor.model.model import build_model
 
 
 def random_model(shape, seed, count=8):

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from graded_cases import random_model
 from intensor.errors import (
     CoordinateError,
     EmptyDataError,
@@ -51,6 +52,11 @@ def build(*, signed=False, transform="none", baseline=False, weights=None, remai
         baseline=effects,
         remainder=Remainder(field=FIELD) if remainder else None,
     )
+
+
+def graded(predictor):
+    """Return the same predictor with a model of boxes and components."""
+    return replace(predictor, model=random_model(SHAPE, signed=predictor.model.signed))
 
 
 def dense(predictor):
@@ -111,11 +117,17 @@ def test_cells_that_were_seen(kind):
         assert fitted.min() < 0.0
 
 
+def test_cells_that_were_seen_of_a_model_with_components():
+    predictor = graded(build(signed=True, baseline=True))
+    fitted = dense(predictor)[tuple(SEEN.T)]
+    np.testing.assert_allclose(predictor.fitted(SEEN), fitted, atol=1e-14)
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_unknown_indices_are_averaged_over(kind):
     cells = np.array(list(itertools.product((-1, 0, 2, 3), (-1, 1), (-1, 3, 4, 5, 10**6))))
-    for weights in (None, WEIGHTS):
-        predictor = build(**kind, weights=weights)
+    plain = [build(**kind, weights=weights) for weights in (None, WEIGHTS)]
+    for predictor in (*plain, *map(graded, plain)):
         found = predictor.predict(cells, unseen="mean")
         tensor = dense(predictor)
         fitted = np.array([brute_mean(predictor, tensor, cell) for cell in cells.tolist()])

@@ -120,8 +120,9 @@ def test_options_that_differ_between_solve_and_a_fit_are_the_ones_that_a_fit_can
         for option in declared.ESTIMATOR_OPTIONS
         if option.name in shared and option is not declarations[option.name]
     }
-    assert differ == {"radius", "rtol"}
-    assert declared.RADIUS.default == declared.RTOL.default == "auto"
+    assert differ == {"radius", "rtol", "components"}
+    chosen = (declared.RADIUS, declared.RTOL, declared.COMPONENTS)
+    assert [option.default for option in chosen] == ["auto"] * 3
 
 
 def test_seed_and_random_state_are_the_same():

@@ -51,6 +51,7 @@ def test_every_fit_can_be_drawn(make):
         made, coords, values = make()
     drawn(plots.convergence(made))
     drawn(plots.boxes(made))
+    drawn(plots.components(made))
     drawn(plots.slices(made, coords, values))
     drawn(plots.residuals(made, coords, values))
     if made.validation is not None:
@@ -63,6 +64,7 @@ def test_given_axes_and_figures_are_used():
     assert plots.convergence(made, ax=axes) is axes
     assert plots.radius_path(made, ax=axes) is axes
     parts = Figure(figsize=(12, 12), layout="constrained").subfigures(2, 2)
+    assert plots.components(made, n=2, figure=parts[1, 1]) is parts[1, 1]
     assert plots.boxes(made, figure=parts[0, 0]) is parts[0, 0]
     assert plots.slices(made, coords, values, figure=parts[0, 1]) is parts[0, 1]
     assert plots.residuals(made, coords, values, figure=parts[1, 0]) is parts[1, 0]
@@ -75,6 +77,7 @@ def test_labels_are_plain_text():
     figure = drawn(plots.residuals(made, coords, values))
     assert figure.axes[0].get_xlabel() == r"observed cost in \$ or \$"
     drawn(plots.boxes(made))
+    drawn(plots.components(made))
     assert not any(HOSTILE[4] in text.get_text() for text in figure.findobj(Text))
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from intensor.problem.component import NO_COMPONENTS, pack_components
 from intensor.problem.reindex import FullTensor, drop_unused_indices
 from intensor.problem.vertex import pack_vertices
 
@@ -39,6 +40,16 @@ def test_numbers_and_vertices_are_expanded():
     positions = [1, 4, 7, 8, 10, 11]
     assert np.array_equal(expanded[:, positions], flags)
     assert expanded.sum() == flags.sum()
+
+
+def test_components_are_expanded():
+    rows = np.random.default_rng(0).uniform(size=(3, 6))
+    expanded = FULL.expand_components(pack_components(rows, (3, 3)))
+    assert expanded.shape == (8, 5)
+    assert np.array_equal(expanded.rows()[:, [1, 4, 7, 8, 10, 11]], rows)
+    assert expanded.factors.sum() == pytest.approx(rows.sum())
+    assert expanded.factors.flags.c_contiguous
+    assert FULL.expand_components(NO_COMPONENTS).factors.shape == (13, 0)
 
 
 def test_checksums_tell_indices_apart():

@@ -9,6 +9,7 @@ import subprocess
 import numpy as np
 import pytest
 
+from graded_cases import graded_model_in
 from intensor.data.labels import Labels
 from intensor.plots.text import number
 from intensor.report import render
@@ -164,7 +165,9 @@ def test_the_console_tells_of_a_script(tmp_path):
 
 @pytest.mark.slow
 def test_the_page_fits_a_phone(tmp_path):
-    made, coords, values = make_fit(radius="auto", transform="auto", shape=(3, 60, 4), n=500)
+    made, coords, values = make_fit(
+        radius="auto", components="boxes", transform="auto", shape=(3, 60, 4), n=500
+    )
     text = render(made, coords, values, verification=made.verify(coords, values))
     found = measure(text, tmp_path)
     assert found["width"] in (375, 360)  # without and with a scroll bar
@@ -174,6 +177,20 @@ def test_the_page_fits_a_phone(tmp_path):
     assert found["drawings"] == 4
     broken = text.replace("<main>", '<main><div style="width:500px">wide</div>')
     assert measure(broken, tmp_path)["scroll"] > found["width"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [375, 1200])
+@pytest.mark.parametrize("labels", [None, hostile_labels()])
+def test_components_fit_any_page(tmp_path, width, labels):
+    made, coords, values = make_fit(labels=labels)
+    made = graded_model_in(made, boxes=2, graded=8)
+    found = measure(render(made, coords, values, title="safe"), tmp_path, width=width)
+    assert found["scroll"] <= found["width"]
+    assert found["wide"] == 0
+    assert found["cut"] == []
+    assert found["alien"] == 0
+    assert found["drawings"] == 3 + 6
 
 
 @pytest.mark.slow

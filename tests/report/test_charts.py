@@ -71,7 +71,12 @@ def test_points_of_a_path_have_tips(charts, validated):
     tips = [title.text for title in ElementTree.fromstring(charts[1]).iter("title")][1:]
     made, _ = validated
     assert len(tips) == sum(len(path) for path in made.validation.paths)
-    assert all(re.match(r".* baseline: radius [\d.]+, rmse [\d.]+, \d+ boxes", tip) for tip in tips)
+    steps = [path.graded for path in made.validation.paths for _ in range(len(path))]
+    assert set(steps) == {True, False}
+    for tip, graded in zip(tips, steps, strict=True):
+        kind, noun = (", graded", "components") if graded else ("", "boxes")
+        figures = rf".* baseline{kind}: radius [\d.]+, rmse [\d.]+, [\d.]+ {noun}"
+        assert re.fullmatch(figures, tip), tip
 
 
 def test_a_chart_is_the_same_whatever_the_user_has_set(charts, validated):

@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 
+from graded_cases import graded_model_in
 from intensor._verify import Check, Verification
 from intensor.data.labels import Labels, number_labels
 from intensor.errors import CoordinateError, ValuesError
@@ -79,7 +80,9 @@ def page_of(made, coords, values, **more):
 
 
 VARIANTS = {
-    "validated": lambda: make_fit(radius="auto", transform="auto", n_solutions=2, validation=2),
+    "validated": lambda: make_fit(
+        radius="auto", components="boxes", transform="auto", n_solutions=2, validation=2
+    ),
     "all there is": lambda: make_fit(
         radius=60.0, transform="sqrt", baseline="additive", remainder="kriging", max_iterations=50
     ),
@@ -278,3 +281,27 @@ def test_key_figures_are_shown_with_those_of_the_caller(case):
     assert "in units of passengers , weighted" in plain(
         key_figures(case[0], dataclasses.replace(case[1], weighted=True), None)
     )
+
+
+@pytest.mark.parametrize(
+    ("boxes", "graded", "text"),
+    [
+        (3, 4, "3 boxes and 4 components describe"),
+        (1, 1, "1 box and 1 component describe"),
+        (0, 1, "1 component describes"),
+        (0, 20, "20 components describe"),
+    ],
+)
+def test_a_model_with_components_has_a_page(boxes, graded, text):
+    made, coords, values = make_fit()
+    made = graded_model_in(made, boxes=boxes, graded=graded)
+    page = render(made, coords, values)
+    read = Page(page)
+    assert text in page
+    assert (2, "Components") in read.headings
+    assert (2, "The model") not in read.headings
+    assert "one entry from 0 to 1 per mode" in page
+    assert f"Components {boxes + graded} Radius" in read.text
+    ids = [attributes["id"] for _, attributes in read.seen if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert len(page.encode()) < 300_000

@@ -50,7 +50,7 @@ def assert_same(result, other):
     assert result.status is other.status
     assert (result.objective, result.bound) == (other.objective, other.bound)
     assert result.model.weights.tolist() == other.model.weights.tolist()
-    assert result.model.vertices.words.tolist() == other.model.vertices.words.tolist()
+    assert result.model.as_factors().tolist() == other.model.as_factors().tolist()
     assert result.bound_source == other.bound_source
     if other.witness is not None:
         assert result.witness.weights.tolist() == other.witness.weights.tolist()
@@ -83,6 +83,9 @@ def test_every_version_of_the_paper_goes_on_as_if_nothing_had_happened(tmp_path,
         {"signed": True, "rtol": 1e-4},
         {"sample_weight": np.linspace(0.5, 1.5, DATA.values.size), "rtol": 1e-4},
         {"exact": "off", "threads": 1},
+        {"components": "graded", "max_components": 6},
+        {"components": "graded", "max_components": 3, "signed": True, "exact": "off"},
+        {"components": "graded", "max_components": 40, "rtol": 1e-4},
     ],
 )
 def test_every_kind_of_problem(tmp_path, options):
@@ -100,6 +103,22 @@ def test_many_vertices(tmp_path, monkeypatch):
     assert whole.counters.drops > 0
 
 
+def test_graded_components_in_every_round(tmp_path):
+    """Also in the midst of replacements, and after the last of them."""
+    data = intensor.planted((5, 5, 5, 5), 300, noise=0.1)
+    options = {"components": "graded", "max_components": 6, "exact": "off"}
+    n = solve(data, **options).counters.iterations
+    check_resuming(tmp_path, data=data, stops=range(1, n, 3), **options)
+
+
+def test_a_sample_of_graded_components_first(tmp_path, monkeypatch):
+    monkeypatch.setattr("intensor.solver.graded.engine.MIN_SAMPLED_CELLS", 512)
+    data = intensor.planted((16, 16, 16), 1500, noise=0.3)
+    options = {"components": "graded", "max_components": 6, "exact": "off", "max_iterations": 12}
+    options |= {"radius": 3.0}
+    check_resuming(tmp_path, data=data, stops=(1, 4, 9), **options)
+
+
 def test_a_sample_first(tmp_path, monkeypatch):
     tuning = Tuning(large_cells=400, sample_cells_per_index=4)
     monkeypatch.setitem(VERSIONS, "sampling", Fast(tuning=tuning))
@@ -109,27 +128,29 @@ def test_a_sample_first(tmp_path, monkeypatch):
     check_resuming(tmp_path, data=data, stops=(1, 4), **options)
 
 
-def test_files_and_clusters(tmp_path):
+@pytest.mark.parametrize("kind", ["boxes", "graded"])
+def test_files_and_clusters(tmp_path, kind):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     columns = {f"mode{mode}": DATA.coords[:, mode] for mode in range(3)}
     pq.write_table(pa.table({**columns, "value": DATA.values}), tmp_path / "data.parquet")
-    options = {"radius": 1.0, "memory_limit": "512 MiB", "rtol": 1e-4}
+    options = {"radius": 1.0, "memory_limit": "512 MiB", "rtol": 1e-4, "components": kind}
     given = (tmp_path / "data.parquet", "value")
     undisturbed = intensor.solve(*given, **options)
     path = tmp_path / "run.npz"
     intensor.solve(*given, checkpoint=path, callback=lambda p: p.iteration < 9, **options)
     assert_same(intensor.solve(*given, checkpoint=path, resume=True, **options), undisturbed)
     # what was begun in files may be ended in memory
-    here = solve(checkpoint=path, resume=True, rtol=1e-4)
+    here = solve(checkpoint=path, resume=True, rtol=1e-4, components=kind)
     assert here.objective == pytest.approx(undisturbed.objective, rel=1e-9)
 
 
 @pytest.mark.slow  # a cluster takes seconds to start
 @pytest.mark.filterwarnings("ignore")  # of Dask's own
-def test_on_a_cluster(tmp_path):
+@pytest.mark.parametrize("kind", ["boxes", "graded"])
+def test_on_a_cluster(tmp_path, kind):
     distributed = pytest.importorskip("distributed")
     path = tmp_path / "run.npz"
-    options = {"max_iterations": 6}
+    options = {"max_iterations": 6, "components": kind}
     there = distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
     )
@@ -140,10 +161,11 @@ def test_on_a_cluster(tmp_path):
 
 
 @pytest.mark.slow  # the simulator is
-def test_on_a_device(tmp_path):
+@pytest.mark.parametrize("kind", ["boxes", "graded"])
+def test_on_a_device(tmp_path, kind):
     pytest.importorskip("numba_cuda")
     data = intensor.planted((3, 3), 6, noise=0.1)
-    options = {"device": "cuda", "max_iterations": 4, "exact": "off"}
+    options = {"device": "cuda", "max_iterations": 4, "exact": "off", "components": kind}
     undisturbed = solve(data, **options)
     path = tmp_path / "run.npz"
     solve(data, checkpoint=path, stop=2, **options)
@@ -258,6 +280,7 @@ def test_what_is_there_is_not_replaced(tmp_path):
         ({"version": 3}, "version='fast' in the file and 3"),
         ({"exact": "off"}, "exact='auto' in the file"),
         ({"signed": True}, "signed=False in the file"),
+        ({"components": "graded"}, "version='fast' in the file and 'graded'"),
         ({"shape": (6, 6, 7)}, r"other data \(shape is \[6, 6, 6\] in the file"),
     ],
 )
@@ -316,14 +339,17 @@ def test_other_formats_are_refused(tmp_path):
     [
         ("fast", 20),
         (5, 20),
+        ("graded", 20),
         pytest.param("fast", 60, marks=pytest.mark.slow),
         pytest.param(5, 60, marks=pytest.mark.slow),
+        pytest.param("graded", 60, marks=pytest.mark.slow),
     ],
 )
 def test_mutated_files_are_errors_or_the_same_run(tmp_path, version, mutations):
     """Every number and array of a file is changed in turn; what is accepted stays in bounds."""
     path = tmp_path / "run.npz"
-    options = {"version": version, "rtol": 1e-2, "checkpoint": path, "max_iterations": 12}
+    options = {"rtol": 1e-2, "checkpoint": path, "max_iterations": 12}
+    options |= {"components": version} if version == "graded" else {"version": version}
     solve(**options)
     content = path.read_bytes()
     rng = random.Random(0)

@@ -16,7 +16,7 @@ from intensor.solver.variants import VERSIONS, find_version
 DATA = zoo.noisy((4, 3, 3), 40, rep=0)
 CELLS = observe(DATA.coords, DATA.values, shape=DATA.shape)
 SETTINGS = Settings(radius=1.0, tol=1e-6)
-WITNESS = Witness(flags=np.ones((1, 2), dtype=np.uint8), weights=np.ones(1), source="test")
+WITNESS = Witness(factors=np.ones((1, 2), dtype=np.uint8), weights=np.ones(1), source="test")
 
 
 def test_a_version_must_make_an_engine_and_know_its_memory():

@@ -13,6 +13,8 @@ from intensor.solver.variants import FAST
 
 BOXES = np.array([[1, 1, 1, 1], [1, 0, 1, 1]], dtype=np.uint8)
 
+GRADED = np.array([[1.0, 1.0, 1.0, 1.0], [1.0, 0.5, 1.0, 0.5]])
+
 
 class Stopped:
     """An engine that has stopped at two boxes, with some total weight."""
@@ -40,7 +42,7 @@ def result_of(engine, *, values=(5.0, 5.0), status=Status.STALLED, tol=0.0):
 
 
 def test_numbers_are_in_the_units_of_the_data():
-    witness = Witness(flags=BOXES[:1], weights=np.ones(1), source="somewhere")
+    witness = Witness(factors=BOXES[:1], weights=np.ones(1), source="somewhere")
     result = result_of(Stopped(witness=witness))
     assert result.objective == pytest.approx((2.0**2 + 2.75**2) / 2.0)
     assert result.bound == 0.25 * 9.0
@@ -60,6 +62,43 @@ def test_without_a_witness_the_bound_is_the_variance_within_cells():
 def test_weights_above_the_radius_are_scaled_back():
     assert result_of(Stopped(total=1.0 + 1e-9)).model.weights.sum() <= 3.0 * (1.0 + 1e-15)
     assert result_of(Stopped(total=0.5)).model.weights.sum() == pytest.approx(1.5)
+
+
+class Graded(Stopped):
+    """An engine that has stopped at a box and a graded component."""
+
+    def vertices(self):
+        return GRADED, self.total * np.array([0.75, 0.25])
+
+
+def test_an_engine_may_stop_at_graded_terms():
+    witness = Witness(factors=GRADED[1:], weights=np.ones(1), source="somewhere")
+    result = result_of(Graded(witness=witness))
+    assert (len(result.model.vertices), len(result.model.components)) == (1, 1)
+    assert result.model.weights.tolist() == [2.25, 0.75]
+    assert result.objective == pytest.approx((2.0**2 + (5.0 - 2.25 - 0.75 / 4) ** 2) / 2.0)
+    assert len(result.witness.components) == 1
+    assert "1 box and 1 component" in repr(result)
+
+
+class Elsewhere:
+    """Cells that are not in memory, which evaluate all terms of a graded model in one call."""
+
+    constant = 0.125
+
+    def evaluate_components(self, factors, weights):
+        assert factors.flags.c_contiguous
+        self.seen = factors, weights
+        return 2.0, 3.0
+
+
+def test_cells_that_are_not_in_memory_evaluate_graded_models(monkeypatch):
+    cells = Elsewhere()
+    monkeypatch.setattr("intensor.solver.finish.open_cells", lambda *_: cells)
+    model = build_model(GRADED, np.array([0.75, 0.25]), shape=(2, 2), radius=1.0)
+    assert mean_squared_error(model, object()) == 2.125
+    assert cells.seen[0].T.tolist() == GRADED.tolist()
+    assert cells.seen[1].tolist() == [0.75, 0.25]
 
 
 @pytest.mark.parametrize(("tol", "status"), [(1.0, Status.STALLED), (10.0, Status.OPTIMAL)])

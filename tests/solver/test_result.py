@@ -42,11 +42,13 @@ def test_no_warning_without_a_limit_to_blame():
         assert len(solve(max_iterations=0, version=5).model) == 1, "which starts with a box"
 
 
-def test_an_expanded_model_predicts_the_same_and_nothing_elsewhere():
+@pytest.mark.parametrize("graded", [False, True])
+def test_an_expanded_model_predicts_the_same_and_nothing_elsewhere(graded):
     rng = np.random.default_rng(3)
+    flags = rng.integers(0, 2, (70, 6), dtype=np.uint8)
     model = build_model(
-        rng.integers(0, 2, (70, 6), dtype=np.uint8),
-        rng.random(70),
+        np.concatenate((flags, rng.uniform(size=(9, 6)))) if graded else flags,
+        rng.random(79 if graded else 70),
         shape=(3, 3),
         radius=100.0,
         signed=True,

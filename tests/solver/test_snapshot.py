@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import zoo
+from graded_cases import random_model
 from intensor import solve
 from intensor.errors import CheckpointError
 from intensor.solver.engine import State, Witness
@@ -22,6 +23,7 @@ from intensor.solver.snapshot import (
     restore_result,
     restore_state,
     restore_trace,
+    restore_witness,
 )
 from intensor.storage.reader import TreeReader
 
@@ -58,7 +60,7 @@ def test_a_random_generator_goes_on():
 
 def test_a_state_comes_back():
     flags = np.array([[1, 0, 1], [0, 1, 1]], dtype=np.uint8)
-    witness = Witness(flags=flags, weights=np.array([0.25, 0.75]), source="enumeration")
+    witness = Witness(factors=flags, weights=np.array([0.25, 0.75]), source="enumeration")
     state = State(value=0.5, bound=0.25, phi=0.125, iterations=9, exhausted=True, witness=witness)
     again = State(value=0.0, bound=0.0)
     restore_state(again, reader(capture_state(state)), 3)
@@ -66,13 +68,29 @@ def test_a_state_comes_back():
         if field.name != "witness":
             assert getattr(again, field.name) == getattr(state, field.name)
     assert again.gain == math.inf
-    assert again.witness.flags.tolist() == flags.tolist()
+    assert again.witness.factors.tolist() == flags.tolist()
     assert again.witness.weights.tolist() == [0.25, 0.75]
     assert again.witness.source == "enumeration"
     with pytest.raises(CheckpointError, match=r"the bound 0\.6 is above the objective 0\.5"):
         restore_state(again, reader(capture_state(state), bound=0.6), 3)
     restore_state(again, reader(capture_state(state), witness=None), 3)
     assert again.witness is None
+
+
+def test_a_graded_witness_comes_back():
+    factors = np.array([[1.0, 0.5, 1.0], [0.0, 1.0, 0.25]])
+    witness = Witness(factors=factors, weights=np.array([0.25, 0.75]), source="enumeration")
+    captured = capture_state(State(value=0.5, bound=0.25, witness=witness))
+    again = State(value=0.0, bound=0.0)
+    restore_state(again, reader(captured), 3)
+    assert again.witness.factors.dtype == np.float64
+    assert again.witness.factors.tolist() == factors.tolist()
+    for wrong in (1.5, -0.1, math.nan):
+        forged = {**captured["witness"], "factors": np.where(factors == 0.5, wrong, factors)}
+        with pytest.raises(CheckpointError, match=r"'witness.factors' has entries that are not"):
+            restore_state(again, reader(captured, witness=forged), 3)
+    with pytest.raises(CheckpointError, match=r"'witness.factors' has shape \(2, 3\)"):
+        restore_state(again, reader(captured), 4)
 
 
 def test_a_trace_comes_back(result):
@@ -121,6 +139,52 @@ def test_a_model_that_makes_no_sense_is_refused(result, change, message):
     assert again.vertices.flags().tolist() == result.model.vertices.flags().tolist()
     with pytest.raises(CheckpointError, match=message):
         restore_model(reader(captured, **change(captured)), DATA.shape)
+
+
+def but(array, value):
+    changed = array.copy()
+    changed[0, 0] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda tree: {"factors": but(tree["factors"], 1.5)}, "'factors' has entries that are not"),
+        (lambda tree: {"factors": but(tree["factors"], -0.1)}, "'factors' has entries"),
+        (lambda tree: {"factors": but(tree["factors"], math.nan)}, "'factors' has entries"),
+        (lambda tree: {"factors": tree["factors"][1:]}, "'factors' has shape"),
+        (lambda tree: {"factors": None}, "'factors' is missing"),
+        (lambda tree: {"factors": tree["factors"][:, 1:]}, "'factors' has shape"),
+        (lambda tree: {"components": None}, "'components' is missing"),
+        (lambda tree: {"weights": tree["weights"][-3:]}, "components without a weight"),
+        (lambda tree: {"weights": tree["weights"] * 1.001 / tree["weights"].sum()}, "sum to 1.001"),
+    ],
+)
+def test_a_graded_model_comes_back_or_is_refused(change, message):
+    model = random_model(DATA.shape, boxes=70, graded=4)
+    captured = capture_model(model)
+    assert restore_model(reader(captured), DATA.shape) == model
+    with pytest.raises(CheckpointError, match=message):
+        restore_model(reader(captured, **change(captured)), DATA.shape)
+
+
+def test_a_model_is_read_up_to_rounding_of_its_radius_and_a_witness_beyond():
+    model = random_model(DATA.shape)
+    for total, refused in ((1.0 + 1e-12, False), (1.0 + 1e-6, True), (2.1, True)):
+        heavy = capture_model(replace_weights(model, total))
+        if refused:
+            with pytest.raises(CheckpointError, match="does not allow"):
+                restore_model(reader(heavy), DATA.shape)
+        else:
+            restore_model(reader(heavy), DATA.shape)
+    assert restore_witness(reader(capture_model(replace_weights(model, 1.5))), DATA.shape)
+    with pytest.raises(CheckpointError, match="does not allow"):
+        restore_witness(reader(capture_model(replace_weights(model, 2.1))), DATA.shape)
+
+
+def replace_weights(model, total):
+    return dataclasses.replace(model, weights=model.weights * (total / model.weights.sum()))
 
 
 @pytest.mark.parametrize("version", ["fast", 8])

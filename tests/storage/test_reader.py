@@ -90,6 +90,7 @@ WRONG = {
         "'parts.1.a' has .* too large",
     ),
     "flags": (lambda r: r.branch("inner").vertices("twos", 2), "flags other than 0 and 1"),
+    "factors": (lambda r: r.branch("inner").factors("odd", (2,)), "not numbers from 0 to 1"),
     "missing": (lambda r: r.array("gone", "<f8", (None,)), "'gone' is missing, expected an array"),
     "none": (lambda r: r.text("none"), "'none' is missing"),
 }

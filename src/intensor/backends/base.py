@@ -1,7 +1,8 @@
 """The protocol between the solver and the observed cells, and what its implementations share.
 
 Everything is a sum over cells, so cells may be in memory, on a device, on disk or on other
-machines: only bits of vertices and vectors of length ``sum(shape)`` go in and out.
+machines: only bits of vertices, factors of components, vectors of length ``sum(shape)`` and a small
+matrix per index go in and out.
 """
 
 from __future__ import annotations
@@ -30,6 +31,18 @@ class BoundSums(NamedTuple):
     product: float  # sum of gradient times target
     size: float  # sum of the absolute values of gradient times target
     square: float  # sum of squared gradient over share
+
+
+class NormalEquations(NamedTuple):
+    """Sums over the cells of m indices of a mode, for k components together.
+
+    With z the (k,) products of a cell's factors in all other modes, they are the sums of
+    ``share z z'``, of ``share residual z``, and of ``share residual^2`` over all m indices.
+    """
+
+    matrices: FloatArray  # (m, k, k)
+    slopes: FloatArray  # (m, k): half the derivative of the objective in weights times factors
+    error: float
 
 
 def bound_sums_in(costs: FloatArray, targets: FloatArray, shares: FloatArray) -> BoundSums:
@@ -166,6 +179,26 @@ class Cells(Protocol):
 
     def bound_sums(self) -> BoundSums:
         """Return the sums that make up the free bound, at the current gradient."""
+
+    def evaluate_components(self, factors: FloatArray, weights: FloatArray) -> tuple[float, float]:
+        """Move the gradient to a weighted sum of graded components; see ``evaluate``.
+
+        Parameters
+        ----------
+        factors
+            (sum(shape), k) numbers in [0, 1], a column per component.
+        weights
+            (k,) weights of the components, with their signs.
+        """
+
+    def normal_equations(
+        self, mode: int, factors: FloatArray, weights: FloatArray, low: int, high: int
+    ) -> NormalEquations:
+        """Return the normal equations of the indices low..high-1 of a mode.
+
+        They are those of the factors of this mode times the weights, with all other factors fixed,
+        at the weighted sum of the given components; the gradient of ``evaluate`` stays as it is.
+        """
 
     def iterate(self) -> FloatArray:
         """Return the (u,) values of the evaluated sum, in the order of the observations."""

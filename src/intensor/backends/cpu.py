@@ -8,8 +8,14 @@ from typing import Any
 import numpy as np
 
 from intensor._arrays import FloatArray, IndexArray, WordArray
-from intensor.backends.base import BoundSums, bound_sums_in, descend_by_mode
-from intensor.backends.packed_cells import PackedCells
+from intensor.backends.base import (
+    BoundSums,
+    NormalEquations,
+    bound_sums_in,
+    descend_by_mode,
+)
+from intensor.backends.packed_cells import IndexedCells, PackedCells
+from intensor.kernels.components import fit_components, normal_equations
 from intensor.kernels.gram import gram_rows, gram_rows_weighted, pack_members
 from intensor.kernels.lanes import descend_lanes, lane_products, lane_sums, lane_sums_around
 from intensor.kernels.sums import fit_cells, member_sums
@@ -42,6 +48,7 @@ class CpuCells:
         blocks = blocks_of(packed.n_cells, min_cells=block_cells)
         self._blocks = [slice(*block) for block in blocks]
         self._totals = np.zeros((len(blocks), 2))
+        self._by_index: dict[int, IndexedCells] = {}
         self._members: WordArray = np.zeros((INITIAL_CAPACITY, packed.n_words), dtype=np.uint64)
         lane_blocks = blocks_of(packed.n_cells, LANE_BLOCK_RATIO, min_cells=block_cells)
         if len(lane_blocks) * max(packed.shape) > MAX_SUMMED_INDICES:
@@ -67,6 +74,56 @@ class CpuCells:
         self._workers.run(fit, len(self._blocks))
         error, product = self._totals.sum(axis=0).tolist()
         return error, product
+
+    def evaluate_components(self, factors: FloatArray, weights: FloatArray) -> tuple[float, float]:
+        """Move the gradient to a weighted sum of components; return its error and product."""
+        packed = self.packed
+
+        def fit(block: int) -> None:
+            part = self._blocks[block]
+            rows, targets, shares = packed.rows[part], packed.targets[part], packed.shares[part]
+            costs, totals = self.costs[part], self._totals[block]
+            fit_components(rows, factors, weights, targets, shares, costs, totals)
+
+        self._workers.run(fit, len(self._blocks))
+        error, product = self._totals.sum(axis=0).tolist()
+        return error, product
+
+    def normal_equations(
+        self, mode: int, factors: FloatArray, weights: FloatArray, low: int, high: int
+    ) -> NormalEquations:
+        """Return the normal equations of the indices low..high-1 of a mode."""
+        cells = self._cells_by_index(mode)
+        count, size = weights.size, high - low
+        matrices, slopes = np.empty((size, count, count)), np.empty((size, count))
+        errors = np.empty(size)
+        pieces = cells.pieces(low, high, len(self._blocks))
+
+        def sum_up(piece: int) -> None:
+            first, last = pieces[piece], pieces[piece + 1]
+            part = slice(first - low, last - low)
+            normal_equations(
+                cells.rows,
+                cells.targets,
+                cells.shares,
+                cells.starts[first : last + 1],
+                mode,
+                factors,
+                weights,
+                int(self.offsets[mode]) + first,
+                matrices[part],
+                slopes[part],
+                errors[part],
+            )
+
+        self._workers.run(sum_up, len(pieces) - 1)
+        return NormalEquations(matrices, slopes, float(errors.sum()))
+
+    def _cells_by_index(self, mode: int) -> IndexedCells:
+        """Return the cells in order of their index of a mode; the first call sorts them."""
+        if mode not in self._by_index:
+            self._by_index[mode] = self.packed.by_index(mode)
+        return self._by_index[mode]
 
     def add(self, words: WordArray, first: int, last: int, out_gram: FloatArray) -> None:
         """Add the vertices first..last-1, at most 64 of them, and fill their Gram rows."""
@@ -180,6 +237,7 @@ class CpuCells:
     def rescale(self, factor: float) -> None:
         """Multiply the radius by ``factor``; ``evaluate`` must be called next."""
         self.packed = self.packed.rescaled(factor)
+        self._by_index = {mode: one.rescaled(factor) for mode, one in self._by_index.items()}
 
     def sample(self, size: int, rng: np.random.Generator) -> CpuCells:
         """Return about ``size`` random cells as a smaller problem."""

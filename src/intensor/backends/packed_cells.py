@@ -15,6 +15,30 @@ from intensor.runtime.threads import Workers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class IndexedCells:
+    """Cells in order of their index of one mode."""
+
+    rows: AnyArray  # (u, p) positions of each cell's indices
+    targets: FloatArray  # (u,) in units of the radius
+    shares: FloatArray  # (u,)
+    starts: IndexArray  # (r + 1,) first cell of each index of the mode, and the end of the last
+
+    def pieces(self, low: int, high: int, count: int) -> list[int]:
+        """Cut the indices low..high-1 into at most ``count`` ranges of about as many cells.
+
+        Returns the first index of each range, and ``high``.
+        """
+        first, last = self.starts[low], self.starts[high]
+        cells = first + (last - first) * np.arange(1, count) // count
+        ends = np.clip(np.searchsorted(self.starts, cells), low, high)
+        return [int(end) for end in np.unique(np.concatenate(([low], ends, [high])))]
+
+    def rescaled(self, factor: float) -> IndexedCells:
+        """Return the same cells in units of a radius that is ``factor`` times this one."""
+        return replace(self, targets=self.targets / factor)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PackedCells:
     """Cells with those observed most often first."""
 
@@ -43,6 +67,19 @@ class PackedCells:
     def one_share(self) -> float:
         """Share of a single observation."""
         return 1.0 / float(self.counts.sum())
+
+    def by_index(self, mode: int) -> IndexedCells:
+        """Return the cells in order of their index of a mode, in cell order within an index."""
+        low, high = self.offsets[mode : mode + 2].tolist()
+        column = self.rows[:, mode]
+        order = np.argsort(column, kind="stable")
+        starts = np.searchsorted(column[order], np.arange(low, high + 1))
+        return IndexedCells(
+            rows=np.take(self.rows, order, axis=0),
+            targets=self.targets[order],
+            shares=self.shares[order],
+            starts=starts.astype(np.int64),
+        )
 
     def rescaled(self, factor: float) -> PackedCells:
         """Return the same cells in units of a radius that is ``factor`` times this one."""

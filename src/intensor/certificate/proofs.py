@@ -18,6 +18,7 @@ import numpy as np
 from intensor.certificate.recount import Grouped, Layout, Point, additions_needed, cheapest_vertex
 from intensor.model.model import Model
 from intensor.solver.result import Result
+from intensor.solver.snapshot import MAX_WITNESS_RADII
 
 RELATIVE_ROUNDING = 1e-9  # relative disagreement that counts as rounding
 RELATIVE_DOUBT = 1e-6
@@ -25,7 +26,6 @@ RELATIVE_DOUBT = 1e-6
 far above the values, products of the two are rounded."""
 MAX_WEIGHT_SUM = 1e100
 """Largest sum of the sizes of a model's weights that is evaluated; squares cannot overflow then."""
-MAX_WITNESS_RADII = 2.0  # largest sum of the weights of a witness, in units of the radius
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +58,17 @@ def feasibility(name: str, model: Model) -> Iterable[Check]:
         name=f"{name} vertices",
         passed=_has_its_vertices(model),
         message=f"{model.vertices.count} vertices in words of shape "
-        f"{np.shape(model.vertices.words)} for {weights.size} weights; shape {model.shape} needs "
-        f"{sum(model.shape)} bits each",
+        f"{np.shape(model.vertices.words)} for {weights.size} weights{_beside(model)}; shape "
+        f"{model.shape} needs {sum(model.shape)} bits each",
     )
+    if _is_graded(model):
+        yield Check(
+            name=f"{name} components",
+            passed=_has_its_components(model),
+            message=f"factors of shape {np.shape(model.components.factors)}; all entries must be "
+            f"numbers from 0 to 1, and shape {model.shape} needs {sum(model.shape)} of them for "
+            "each component",
+        )
 
 
 def as_number(claim: Any) -> float:
@@ -84,8 +92,8 @@ def _size(model: Model) -> float:
 
 
 def _has_its_vertices(model: Model) -> bool:
-    """Say whether there is a vertex for every weight, with a bit for every index."""
-    words, count = np.asarray(model.vertices.words), np.size(model.weights)
+    """Say whether every weight that no component has is that of a vertex, with all its bits."""
+    words, count = np.asarray(model.vertices.words), np.size(model.weights) - _n_components(model)
     return (
         words.dtype == np.uint64
         and words.ndim == 2
@@ -95,9 +103,37 @@ def _has_its_vertices(model: Model) -> bool:
     )
 
 
+def _n_components(model: Model) -> int:
+    shape = np.shape(model.components.factors)
+    return shape[1] if len(shape) == 2 else 0
+
+
+def _is_graded(model: Model) -> bool:
+    """Say whether a model has components, or factors that cannot be read as none."""
+    return np.shape(model.components.factors)[1:] != (0,)
+
+
+def _beside(model: Model) -> str:
+    return f", beside {_n_components(model)} components" if _is_graded(model) else ""
+
+
+def _has_its_components(model: Model) -> bool:
+    """Say whether the components, if any, have an entry from 0 to 1 for every index."""
+    factors = np.asarray(model.components.factors)
+    return not _is_graded(model) or (
+        factors.dtype == np.float64
+        and factors.ndim == 2
+        and factors.shape[0] == sum(model.shape)
+        and tuple(model.components.shape) == tuple(model.shape)
+        and bool(((factors >= 0.0) & (factors <= 1.0)).all())
+    )
+
+
 def readable(model: Model) -> bool:
     """Say whether a model can be evaluated, feasible or not."""
-    return _has_its_vertices(model) and _size(model) <= MAX_WEIGHT_SUM
+    return (
+        _has_its_vertices(model) and _has_its_components(model) and _size(model) <= MAX_WEIGHT_SUM
+    )
 
 
 class Precision:

@@ -1,8 +1,9 @@
 """The numbers of a certificate from the raw observations, by other means than the solver's.
 
-Cells are grouped with ``np.unique`` on rows, vertices are evaluated from their index lists, sums
-are taken with ``math.fsum``, and the cheapest vertex is found by trying every vertex. Memory grows
-with the observations and with the indices, never with a product of the two.
+Cells are grouped with ``np.unique`` on rows, vertices are evaluated from their index lists and
+components from their vectors, sums are taken with ``math.fsum``, and the cheapest vertex is found
+by trying every vertex. Memory grows with the observations and with the indices, never with a
+product of the two.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def group(cells: IndexArray, values: FloatArray, weights: FloatArray) -> Grouped
 def evaluate(model: Model, cells: IndexArray) -> tuple[FloatArray, FloatArray]:
     """Return the values of a model on cells, and the sums of the sizes of their terms."""
     values, sizes = np.zeros(len(cells)), np.zeros(len(cells))
-    for vertex, weight in enumerate(model.weights.tolist()):
+    n_vertices = model.vertices.count
+    for vertex, weight in enumerate(model.weights[:n_vertices].tolist()):
         inside = np.ones(len(cells), dtype=bool)
         for mode, indices in enumerate(model.vertices.box(vertex)):
             on = np.zeros(model.shape[mode], dtype=bool)
@@ -61,6 +63,14 @@ def evaluate(model: Model, cells: IndexArray) -> tuple[FloatArray, FloatArray]:
             inside &= on[cells[:, mode]]
         values[inside] += weight
         sizes[inside] += abs(weight)
+    for component, weight in enumerate(model.weights[n_vertices:].tolist()):
+        terms, start = np.full(len(cells), weight), 0
+        for mode, length in enumerate(model.shape):
+            entries = model.components.factors[start : start + length, component]
+            terms *= entries[cells[:, mode]]
+            start += length
+        values += terms
+        sizes += np.abs(terms)
     return values, sizes
 
 
@@ -74,7 +84,8 @@ class Point:
     def __init__(self, model: Model, data: Grouped) -> None:
         values, self.sizes = evaluate(model, data.cells)
         self._data = data
-        self._boxes = len(model)
+        # Terms that are added up, and the products of a graded one, each with its rounding
+        self._roundings = len(model) + (len(model.shape) if len(model.components) else 0)
         self._set_residuals(values - data.means)
         self.objective = data.within + self._square
 
@@ -88,7 +99,7 @@ class Point:
         Any costs prove a bound. With a radius far above the values, costs that should be 0 and are
         not can hide it.
         """
-        noise = (4.0 + self._boxes) * EPS * (self.sizes + np.abs(self._data.means))
+        noise = (4.0 + self._roundings) * EPS * (self.sizes + np.abs(self._data.means))
         clean = copy.copy(self)
         clean._set_residuals(np.where(np.abs(self._residuals) <= noise, 0.0, self._residuals))
         return clean
@@ -115,13 +126,13 @@ class Point:
     def rounding(self, radius: float, *, terms: int) -> float:
         """Return how far rounding may move the bound of a point in or near the polytope.
 
-        The gradient is known to a rounding of its terms, box by box, and so is the cost of a
+        The gradient is known to a rounding of its terms, one by one, and so is the cost of a
         vertex; the step h is at most about 1 for a point in or near the polytope. At most ``terms``
         costs are added up one after the other.
         """
         data = self._data
         sizes = (self.sizes + np.abs(data.means)) * (radius + np.abs(data.means))
-        return (64.0 + terms + self._boxes) * EPS * math.fsum(data.shares * sizes)
+        return (64.0 + terms + self._roundings) * EPS * math.fsum(data.shares * sizes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from intensor.cli.console import MAX_NAME_LENGTH, OK, check_stdout, number, rows, shortened
@@ -42,6 +41,7 @@ def info(
 
 def describe(fit: Fit, errors: dict[str, float] | None = None) -> str:
     """Return the summary of a fit, and RMSE and MAE on the observations if they are known."""
+    from intensor.model.model import describe_terms  # noqa: PLC0415
     from intensor.report.summary import summarise  # noqa: PLC0415
 
     figures = summarise(fit)
@@ -67,7 +67,7 @@ def describe(fit: Fit, errors: dict[str, float] | None = None) -> str:
             ("gap", f"{number(fit.gap)}{relative}"),
             ("rmse", "" if errors is None else f"{number(errors['rmse'])}  on the observations"),
             ("mae", "" if errors is None else number(errors["mae"])),
-            ("model", f"{len(fit.model)} boxes, radius {number(fit.radius)}{averaged}"),
+            ("model", f"{describe_terms(fit.model)}, radius {number(fit.radius)}{averaged}"),
             ("scale", ", ".join(name for name, choice in steps.items() if choice != "none")),
             ("validation", "" if fit.validation is None else _describe_validation(fit.validation)),
         ]
@@ -111,10 +111,13 @@ def _label_text(label: Any) -> str:
 
 
 def _heaviest_boxes(fit: Fit) -> str:
-    """Return weight and labels, mode by mode, of the heaviest boxes."""
+    """Return weight and labels, mode by mode, of the heaviest boxes and components."""
+    from intensor.model.term import Box  # noqa: PLC0415
+
     text = ""
-    for box in islice(fit.model, MAX_BOXES):
-        text += f"box of weight {number(box.weight)}\n"
+    for box in fit.model.heaviest(MAX_BOXES):
+        kind = "box" if isinstance(box, Box) else "component"
+        text += f"{kind} of weight {number(box.weight)}\n"
         covered = zip(fit.labels.modes, fit.labels.indices, box.indices, strict=True)
         text += rows(
             (f"  {mode}", "all" if len(indices) == column.size else _some_labels(column[indices]))

@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 
 from intensor.fitting.combine import warn_no_kriging
+from intensor.fitting.component_path import walk_components
 from intensor.fitting.fold import FoldSpec
 from intensor.fitting.folds import open_folds
 from intensor.fitting.kriging import can_krige
@@ -31,6 +32,10 @@ SCOUTING_SHARE = 0.5
 """Share of that time that scouting may take."""
 BRIEF_SHARE = 0.02
 """All scales are walked in full if scouting took less than this share of the time for walking."""
+MAX_SCOUTED_FOLDS = 2
+"""Most folds on which scales of graded components are scouted."""
+HOPELESS_RATIO = 1.1
+"""Boxes are given up when their error stays above this multiple of that of graded components."""
 MAX_FINALISTS = 2
 """Most scales that are walked in full after all were scouted."""
 
@@ -46,21 +51,49 @@ class Candidates:
         self._splits = held_out
         self._budget = session.reserve("walking", WALKING_SHARE)  # for scale and radius
         training = held_out[0].training
-        self._large = len(training) > self._effort.scouting_rows
+        graded = session.options.scales[0].graded
+        self._scouting_rows = (
+            self._effort.graded_scouting_rows if graded else self._effort.scouting_rows
+        )
+        least = self._effort.min_scouted_rows if graded else self._scouting_rows
+        self._large = len(training) > least  # whether scales are scouted in any case
         self._can_krige = can_krige(training)
 
     def walk(self) -> tuple[list[RadiusPath], list[Walk]]:
-        """Return the paths that were only scouted, and the walks to choose from."""
-        scouted, walks = self._walk_scales()
-        self._warn_if_never_kriged(walks)
-        return scouted, self._walk_again_without_kriging(walks)
+        """Return the paths that were only scouted, and the walks to choose from.
 
-    def _walk_scales(self) -> tuple[list[RadiusPath], list[Walk]]:
-        scales = self._options.scales
+        Graded components come first. Boxes take far longer on many observations, so they are tried
+        beside them on few, and in the best scale alone.
+        """
+        graded = [scale for scale in self._options.scales if scale.graded]
+        boxes = [scale for scale in self._options.scales if not scale.graded]
+        scouted, walks = self._walk_scales(graded or boxes)
+        self._warn_if_never_kriged(walks)
+        if graded and boxes:
+            walks += self._walk_boxes_too(min(walks, key=lambda one: one.path.error), boxes)
+        return scouted, walks if graded else self._walk_again_without_kriging(walks)
+
+    def _walk_boxes_too(self, best: Walk, scales: Sequence[Scale]) -> list[Walk]:
+        """Walk boxes in the scale of the best graded walk, if there are few observations."""
+        if len(self._splits[0].training) > self._effort.max_rows_for_both:
+            return []
+        same = [
+            scale
+            for scale in scales
+            if scale.transform is best.scale.transform and scale.additive == best.scale.additive
+        ]
+        hopeless = HOPELESS_RATIO * best.path.error
+        return [
+            one
+            for one in self._walk_in_turn("boxes too", same, hopeless_error=hopeless, optional=True)
+            if not one.cut
+        ]
+
+    def _walk_scales(self, scales: Sequence[Scale]) -> tuple[list[RadiusPath], list[Walk]]:
         limited = self._large or math.isfinite(self._budget.remaining)
         if not self._journal.decide("scouting", len(scales) > 1 and limited):
             return [], self._walk_in_turn("foremost", scales)
-        walks, finished = self._scout()
+        walks, finished = self._scout(scales)
         if finished:
             return [], walks
         scouted = [replace(one.path, sampled=True) for one in walks]
@@ -69,38 +102,51 @@ class Candidates:
             return scouted, [best._replace(cut=True)]
         return scouted, self._walk_in_turn("foremost", self._pick_finalists(walks))
 
-    def _scout(self) -> tuple[list[Walk], bool]:
+    def _scout(self, scales: Sequence[Scale]) -> tuple[list[Walk], bool]:
         """Compare all scales in part of the time; say whether their walks count as full."""
         budget = Budget(SCOUTING_SHARE * self._budget.remaining, within=self._budget)
         scouted_splits = self._splits
-        if self._large:
-            most, seed = self._effort.scouting_rows, self._options.solver.seed
+        if self._large and scales[0].graded:
+            scouted_splits = self._splits[:MAX_SCOUTED_FOLDS]
+        if self._large and len(self._splits[0].training) > self._scouting_rows:
+            most, seed = self._scouting_rows, self._options.solver.seed
             parts = (self._splits[0].training, self._splits[0].held)
             scouted_splits = [Split(*(sample(part, most, seed=seed) for part in parts))]
         one_radius = self._options.remainder is not RemainderMethod.NONE and self._can_krige
-        walks = self._walk_all("scout", budget, scouted_splits, one_radius=one_radius)
+        one_radius |= scales[0].graded and self._large
+        walks = self._walk_all("scout", scales, budget, scouted_splits, one_radius=one_radius)
         brief = budget.elapsed < BRIEF_SHARE * self._budget.remaining
         if self._journal.decide("briefly", one_radius and not self._large and brief):
-            walks = self._walk_all("walk", budget, self._splits)
+            walks = self._walk_all("walk", scales, budget, self._splits)
             one_radius = False
         unfinished = self._large or one_radius or budget.spent
         return walks, not self._journal.decide("scouted", unfinished)
 
     def _pick_finalists(self, scouted: Sequence[Walk]) -> list[Scale]:
-        """Return the best scale, and the runner-up if it is not clearly worse."""
+        """Return the best scale, and the runner-up if it is not clearly worse.
+
+        On many observations graded scales are compared reliably, and a second walk takes long.
+        """
         errors = np.array([one.path.error for one in scouted])
-        order = np.argsort(errors, kind="stable")[:MAX_FINALISTS].tolist()
+        many = len(self._splits[0].training) > self._effort.few_rows
+        most_walked = 1 if many and scouted[0].scale.graded else MAX_FINALISTS
+        order = np.argsort(errors, kind="stable")[:most_walked].tolist()
         most = self._effort.max_runner_up_ratio * errors[order[0]]
         return [scouted[one].scale for one in order if one == order[0] or errors[one] <= most]
 
     def _walk_all(
-        self, stage: str, budget: Budget, held_out: Sequence[Split], *, one_radius: bool = False
+        self,
+        stage: str,
+        scales: Sequence[Scale],
+        budget: Budget,
+        held_out: Sequence[Split],
+        *,
+        one_radius: bool = False,
     ) -> list[Walk]:
         """Walk all scales, each in an even share of the time, or at the same time on a cluster.
 
         The first scale is always walked, the others as long as there is time for choosing.
         """
-        scales = self._options.scales
         walk_one = partial(self._walk, stage, held_out, one_radius=one_radius)
         if self._session.client is not None:
             # imported here, because a fit at the exit of the interpreter cannot import it
@@ -118,17 +164,36 @@ class Candidates:
         return found
 
     def _walk_in_turn(
-        self, stage: str, scales: Sequence[Scale], *, remainder: RemainderMethod | None = None
+        self,
+        stage: str,
+        scales: Sequence[Scale],
+        *,
+        remainder: RemainderMethod | None = None,
+        hopeless_error: float = math.inf,
+        optional: bool = False,
     ) -> list[Walk]:
-        """Walk the first scale, and the others as long as there is time for another such walk."""
+        """Walk the first scale, and the others as long as there is time for another such walk.
+
+        If the walks are ``optional``, the first also needs time.
+        """
         found: list[Walk] = []
         seconds = 0.0
         for scale in scales:
-            late = seconds > self._budget.remaining or (bool(found) and self._budget.spent)
+            needed = optional or bool(found)
+            late = seconds > self._budget.remaining or (needed and self._budget.spent)
             if self._journal.decide(f"no {stage}, {scale.name}", late):
                 break
             started = self._budget.elapsed
-            found.append(self._walk(stage, self._splits, scale, self._budget, remainder=remainder))
+            found.append(
+                self._walk(
+                    stage,
+                    self._splits,
+                    scale,
+                    self._budget,
+                    remainder=remainder,
+                    hopeless_error=hopeless_error,
+                )
+            )
             seconds = self._budget.elapsed - started
         return found
 
@@ -141,6 +206,7 @@ class Candidates:
         *,
         one_radius: bool = False,
         remainder: RemainderMethod | None = None,
+        hopeless_error: float = math.inf,
     ) -> Walk:
         """Walk one scale, or recall the walk from the journal."""
         session, name = self._session, f"{stage}, {scale.name}"
@@ -154,7 +220,16 @@ class Candidates:
             for split in held_out
         ]
         with open_folds(specs, client=session.client, journal=journal) as folds:
-            found = walk(folds, budget=own, callback=callback, one_radius=one_radius)
+            if scale.graded:
+                found = walk_components(folds, budget=own, callback=callback, one_radius=one_radius)
+            else:
+                found = walk(
+                    folds,
+                    budget=own,
+                    callback=callback,
+                    one_radius=one_radius,
+                    hopeless_error=hopeless_error,
+                )
         self._journal.record({name: capture_walk(found)})
         return found
 

@@ -9,9 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from intensor.fitting.candidates import Candidates
-from intensor.fitting.combine import Choice, average_models, solve_seeds
+from intensor.fitting.combine import Choice, solve_seeds
 from intensor.fitting.fold import FoldSpec
 from intensor.fitting.folds import open_folds
+from intensor.fitting.graded_fold import enough_members
 from intensor.fitting.options import RemainderMethod, Scale
 from intensor.fitting.path import Walk, approach
 from intensor.fitting.preparation import Split
@@ -19,12 +20,16 @@ from intensor.fitting.record import Validation
 from intensor.fitting.samples import splits
 from intensor.fitting.scoring import Scoring
 from intensor.fitting.session import Session
+from intensor.model.arithmetic import average_models
 from intensor.model.model import Model
 from intensor.options.unseen import Unseen
 from intensor.runtime.budget import Budget
+from intensor.solver.graded.engine import DEFAULT_COMPONENTS
 
 MIN_HELD_OUT = 20
 """Fewest held-out cells needed to choose the tolerance by validation."""
+WORTHWHILE_SHARE = 0.01
+"""Share of the squared error by which more graded models must lower it to be worth their time."""
 TOLERANCE_SHARE, AVERAGING_SHARE = 0.4, 0.3
 """Shares of the remaining time for choosing the tolerance, and then for measuring averages."""
 
@@ -36,7 +41,15 @@ def choose(session: Session) -> Choice:
     held_out = _hold_out(session)
     if not held_out:
         remainder = given or RemainderMethod.NONE
-        return Choice(scale=options.scales[0], radius=options.radius, remainder=remainder)
+        scale = options.scales[0]
+        size = options.max_components or DEFAULT_COMPONENTS
+        return Choice(
+            scale=scale,
+            radius=options.radius,
+            remainder=remainder,
+            max_components=size if scale.graded else None,
+            n_solutions=options.n_solutions,
+        )
     scouted, walks = Candidates(session, held_out).walk()
     best = int(np.argmin([one.path.error for one in walks]))
     walked = walks[best]
@@ -53,6 +66,9 @@ def choose(session: Session) -> Choice:
     return Choice(
         scale=walked.scale,
         radius=walked.path.radius,
+        max_components=walked.path.max_components,
+        sweeps=int(walked.path.sweeps[walked.path.best]),
+        n_solutions=_count_solutions(session, walked),
         remainder=given or walked.remainder,
         walked=walked,
         validation=validation,
@@ -66,7 +82,8 @@ def _hold_out(session: Session) -> list[Split]:
     """
     options, journal = session.options, session.journal
     chosen = options.radius is not None and len(options.scales) == 1
-    if chosen and options.n_solutions == 1 and options.remainder is not RemainderMethod.AUTO:
+    single = options.n_solutions in (None, 1) and not options.scales[0].graded
+    if chosen and single and options.remainder is not RemainderMethod.AUTO:
         return []
     large = len(session.samples) > options.effort.scouting_rows
     if journal.decide("no splits", large and session.budget.spent):
@@ -88,7 +105,7 @@ def _choose_tolerance(
     options, journal, name = session.options, session.journal, "approach"
     n_held_out = sum(split.held.n_cells for split in held_out)
     late = walked.cut or session.budget.spent
-    if not options.adaptive or late or n_held_out < MIN_HELD_OUT:
+    if walked.scale.graded or not options.adaptive or late or n_held_out < MIN_HELD_OUT:
         return validation
     saved = journal.recall(name)
     if saved is not None:
@@ -121,7 +138,9 @@ def _measure_averaging(
 ) -> Validation:
     """Fit the training parts as often as asked, and compare one solution with the average."""
     options = session.options
-    if options.n_solutions == 1 or walked.remainder is not RemainderMethod.NONE:
+    if walked.scale.graded:
+        return _expected_averaging(session, walked, validation)
+    if options.n_solutions in (None, 1) or walked.remainder is not RemainderMethod.NONE:
         return validation
     if session.journal.decide("no averages", session.budget.spent):
         return validation
@@ -137,6 +156,7 @@ def _measure_averaging(
             budget=Budget(budget.remaining / (len(held_out) - fold), within=budget),
             name=f"average {fold}",
             stage="validation, fit",
+            n=options.n_solutions or 1,
         )
         models = [result.model for result in results]
         *errors, error = (
@@ -146,6 +166,30 @@ def _measure_averaging(
         single.append(float(np.mean(errors)))
         averaged.append(error)
     return replace(validation, single=float(np.mean(single)), averaged=float(np.mean(averaged)))
+
+
+def _expected_averaging(session: Session, walked: Walk, validation: Validation) -> Validation:
+    """Take the errors of one graded model and of averages from the walk."""
+    path, best = walked.path, walked.path.best
+    return replace(validation, single=float(path.singles[best]), averaged=float(path.errors[best]))
+
+
+def _count_solutions(session: Session, walked: Walk) -> int | None:
+    """Return how many solutions to average in the end."""
+    options, path = session.options, walked.path
+    if options.n_solutions is not None or not walked.scale.graded:
+        return options.n_solutions
+    best = path.best
+    unkriged = ~path.kriged & (path.limits == path.limits[best]) & (path.radii == path.radii[best])
+    row = int(np.argmax(unkriged)) if unkriged.any() else best
+    n = len(session.samples)
+    return enough_members(
+        float(path.singles[row]),
+        float(path.averages[row]),
+        options.effort.by_size(options.effort.members, n),
+        options.effort.by_size(options.effort.max_averaged, n),
+        share=WORTHWHILE_SHARE,
+    )
 
 
 def _held_out_error(scoring: Scoring, model: Model, split: Split, scale: Scale) -> float:

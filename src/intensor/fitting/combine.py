@@ -7,7 +7,9 @@ error is at most theirs on average; and a bound that holds for the problem holds
 
 from __future__ import annotations
 
+import contextlib
 import math
+import threading
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -20,19 +22,28 @@ from intensor.data.checks import warn_above_radius
 from intensor.data.labels import Labels
 from intensor.data.observations import Observations
 from intensor.errors import RemainderWarning
+from intensor.fitting.fold import FIRST_SWEEPS
 from intensor.fitting.folds import with_stage
-from intensor.fitting.kriging import krige
+from intensor.fitting.graded_fold import graded_settings, graded_version
+from intensor.fitting.kriging import ROUNDS, krige
 from intensor.fitting.options import Options, RemainderMethod, Scale
 from intensor.fitting.path import Walk
 from intensor.fitting.preparation import Prepared, prepare
 from intensor.fitting.record import Fit, Validation
 from intensor.fitting.session import Session
-from intensor.model.model import Model, build_model, shrunk
+from intensor.model.arithmetic import average_models, shrunk
+from intensor.model.model import Model
 from intensor.model.predictor import Remainder
+from intensor.oracles.base import Oracle
+from intensor.oracles.cascade import FreeBoundOracle
 from intensor.runtime.budget import Budget
+from intensor.runtime.threads import Workers
+from intensor.solver.engine import Version
 from intensor.solver.finish import mean_squared_error
+from intensor.solver.graded.proof import prove_at
 from intensor.solver.loop import run
-from intensor.solver.result import Counters, Result, Seconds, Status
+from intensor.solver.result import Counters, Progress, Result, Seconds, Status
+from intensor.solver.settings import Settings
 from intensor.solver.snapshot import capture_result, restore_result
 from intensor.solver.variants import FAST
 
@@ -50,6 +61,8 @@ CUT_SHORT = (Status.TIME_LIMIT, Status.INTERRUPTED, Status.STOPPED, Status.ITERA
 MAX_OBJECTIVE_RATIO = 1.1
 """An unfinished solution is averaged with the best one when its objective is at most this many
 times as large."""
+PROOF_SECONDS = 2.0
+"""Seconds that the proof of a graded model may take, beyond those that the fit took."""
 SCRATCH_RATIO = 2.0
 """Estimated time of a fit from scratch, as a multiple of the time of the walk. With less time left,
 the fit starts from the model of the walk."""
@@ -62,6 +75,9 @@ class Choice:
     scale: Scale
     radius: float | None  # in the fitted scale; None for the largest fitted value
     remainder: RemainderMethod  # NONE or KRIGING, never AUTO
+    max_components: int | None = None  # largest number of graded components; None for boxes
+    sweeps: int = FIRST_SWEEPS  # most sweeps over all graded components
+    n_solutions: int | None = None  # number of solutions to average; None for one
     walked: Walk | None = None  # on which the radius was chosen
     validation: Validation | None = None
 
@@ -82,12 +98,18 @@ def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
         budget=_reserve_for_kriging(session.budget, choice),
         name="fit",
         warm=choice.remainder is RemainderMethod.KRIGING,
+        n=choice.n_solutions or 1,
+        max_components=choice.max_components,
+        sweeps=choice.sweeps,
     )
     result = average_results(results, prepared.observations)
+    if choice.max_components is not None:
+        result = prove(session, prepared, result)
     result = _prefer_walked_model(result, choice.walked, prepared, session.options.solver.threads)
     remainder = None
     if choice.remainder is RemainderMethod.KRIGING:
-        remainder = _krige(session, prepared, result.model)
+        graded = choice.max_components is not None
+        remainder = _krige(session, prepared, result.model, graded=graded)
     return Fit(
         predictor=prepared.predictor(result.model, remainder),
         result=result,
@@ -109,26 +131,30 @@ def solve_seeds(
     name: str,
     stage: str = "fit",
     warm: bool = False,
+    n: int = 1,
+    max_components: int | None = None,
+    sweeps: int = FIRST_SWEEPS,
 ) -> list[Result]:
-    """Solve once per seed, each with an even share of the time that is left.
+    """Solve ``n`` times, with a seed each and an even share of the time that is left.
 
     ``tolerance`` is the gap to reach, None for that of the options. The first solve may go on from
     the model of the walk: if asked to (``warm``), or if there is too little time to start from
     scratch. ``name`` and ``stage`` name these solves in the journal and in reports of progress.
     """
-    options, journal, n = session.options, session.journal, session.options.n_solutions
+    options, journal = session.options, session.journal
     data = _distribute(session, prepared.observations)
-    exact = options.exact.oracle(
-        prepared.observations,
-        patient=options.version.patient,
-        threads=options.solver.threads,
-        time_limit=options.solver.time_limit,
-        device=options.solver.device,
-    )
     settings = replace(options.solver, radius=radius, signed=prepared.signed)
+    version, exact = options.version, _exact_oracle(session, prepared)
+    if max_components is not None:  # the average is proven, not every solution
+        version, exact = graded_version(max_components, sweeps), FreeBoundOracle(data)
+        settings = graded_settings(settings)
     if tolerance is not None:  # from validation; it replaces the relative one
         settings = replace(settings, rtol=MIN_RTOL, tol=max(settings.tol, tolerance))
     results: list[Result] = []
+    if max_components is not None and not budget.spent and not session.stopped:
+        return _drop_unfinished(
+            _solve_together(session, data, version, settings, budget, name=name, stage=stage, n=n)
+        )
     for seed in range(n):
         late = budget.spent or session.stopped
         if results and late:
@@ -140,12 +166,12 @@ def solve_seeds(
             results.append(restore_result(saved.branch("result"), data.shape))
             continue
         short = walked is not None and share < SCRATCH_RATIO * walked.seconds_per_fold
-        first = (warm or short) and seed == 0 and options.version.warm_start
+        first = (warm or short) and seed == 0 and version.warm_start and max_components is None
         start = walked.models[0] if walked and saved is None and (late or first) else None
         before = saved.branch("run").finite("seconds") if saved is not None else 0.0
         result = run(
             data,
-            version=FAST if start is not None else options.version,
+            version=version if start is None else _version_from(start, max_components),
             exact=exact,
             start=start,
             settings=replace(settings, seed=settings.seed + seed),
@@ -157,6 +183,91 @@ def solve_seeds(
             journal.record({entry: {"result": capture_result(result)}})
         results.append(result)
     return _drop_unfinished(results)
+
+
+def _solve_together(
+    session: Session,
+    data: Data,
+    version: Version,
+    settings: Settings,
+    budget: Budget,
+    *,
+    name: str,
+    stage: str,
+    n: int,
+) -> list[Result]:
+    """Solve once per seed, several at a time on different threads, as long as there is time."""
+    journal, lock = session.journal, threading.Lock()
+    found: list[Result | None] = [None] * n
+
+    def report(progress: Progress) -> bool:
+        with lock:
+            return session.report(progress)
+
+    def solve_one(seed: int) -> None:
+        entry = f"{name}, {seed}"
+        saved = journal.recall(entry)
+        if saved is not None and "result" in saved:
+            found[seed] = restore_result(saved.branch("result"), data.shape)
+            return
+        if seed and (budget.spent or session.stopped):
+            return
+        result = run(
+            data,
+            version=version,
+            exact=FreeBoundOracle(data),
+            settings=replace(settings, seed=settings.seed + seed),
+            budget=Budget(within=budget),
+            callback=with_stage(report, f"{stage} {seed + 1} of {n}" if n > 1 else stage),
+        )
+        if result.status not in CUT_SHORT:
+            journal.record({entry: {"result": capture_result(result)}})
+        found[seed] = result
+
+    with contextlib.closing(Workers(settings.threads)) as workers:
+        workers.run(solve_one, n)
+    return [result for result in found if result is not None]
+
+
+def _version_from(start: Model, max_components: int | None) -> Version:
+    """Return the version that goes on from a model, with room for all its components."""
+    return FAST if max_components is None else graded_version(max(1, len(start)), FIRST_SWEEPS)
+
+
+def _exact_oracle(session: Session, prepared: Prepared) -> Oracle:
+    options = session.options
+    return options.exact.oracle(
+        prepared.observations,
+        patient=options.version.patient,
+        threads=options.solver.threads,
+        time_limit=options.solver.time_limit,
+        device=options.solver.device,
+    )
+
+
+def prove(session: Session, prepared: Prepared, result: Result) -> Result:
+    """Ask the exact oracle how far an averaged graded model is from the optimum.
+
+    A proof may take as long as the fit has taken so far, and a moment more.
+    """
+    oracle, budget = _exact_oracle(session, prepared), session.budget
+    if isinstance(oracle, FreeBoundOracle) or session.stopped or budget.spent:
+        return result
+    own = Budget(PROOF_SECONDS + budget.elapsed, within=budget)
+    settings = replace(session.options.solver, radius=result.model.radius, signed=prepared.signed)
+    proven = prove_at(
+        result.model, prepared.observations, exact=oracle, settings=settings, budget=own
+    )
+    if proven is None or proven.bound <= result.bound:
+        return result
+    within = result.objective - proven.bound <= result.tolerance
+    return replace(
+        result,
+        bound=proven.bound,
+        witness=result.model,
+        bound_source=proven.source,
+        status=Status.OPTIMAL if within else result.status,
+    )
 
 
 def _distribute(session: Session, observations: Observations) -> Data:
@@ -180,20 +291,6 @@ def _drop_unfinished(results: list[Result]) -> list[Result]:
         for result in results
         if result.status not in CUT_SHORT or result.objective <= MAX_OBJECTIVE_RATIO * least
     ]
-
-
-def average_models(models: Sequence[Model]) -> Model:
-    """Return the mean of models of one polytope, with equal vertices merged."""
-    if len(models) == 1:
-        return models[0]
-    first = models[0]
-    return build_model(
-        np.concatenate([model.vertices.flags() for model in models]),
-        np.concatenate([model.weights for model in models]) / len(models),
-        shape=first.shape,
-        radius=first.radius,
-        signed=first.signed,
-    )
 
 
 def average_results(results: Sequence[Result], observations: Observations) -> Result:
@@ -247,8 +344,12 @@ def _reserve_for_kriging(budget: Budget, choice: Choice) -> Budget:
     return Budget(budget.remaining - reserved, within=budget)
 
 
-def _krige(session: Session, prepared: Prepared, model: Model) -> Remainder | None:
+def _krige(
+    session: Session, prepared: Prepared, model: Model, *, graded: bool = False
+) -> Remainder | None:
     """Krige closely, or roughly where there is too little time; warn when there is none.
+
+    The covariances of graded models are smooth as they are, and rounds would only follow noise.
 
     Validation kriges roughly too, so its choice still holds. After Ctrl-C kriging may take another
     moment, which is enough for small tensors.
@@ -264,6 +365,7 @@ def _krige(session: Session, prepared: Prepared, model: Model) -> Remainder | No
             threads=solver.threads,
             seed=solver.seed,
             rough=rough,
+            rounds=0 if graded else ROUNDS,
         )
 
     if math.isinf(budget.remaining):

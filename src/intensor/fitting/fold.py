@@ -36,10 +36,17 @@ from intensor.storage.reader import Getter, Tree, TreeReader, read_fields
 MIN_UNUSED_RADIUS = 1e-3
 """A radius no longer binds when at least this share of it is unused."""
 STEP_FIELDS: dict[str, Getter] = {
-    **dict.fromkeys(("error", "objective", "noise", "kriging_seconds"), TreeReader.number),
+    **dict.fromkeys(
+        ("error", "average_error", "single_error", "objective", "noise", "kriging_seconds"),
+        TreeReader.number,
+    ),
     **dict.fromkeys(("kriged", "binds"), TreeReader.flag),
     "seconds": TreeReader.finite,
 }
+
+
+FIRST_SWEEPS = 8
+"""Sweeps at the largest number of graded components: enough to compare numbers and radii."""
 
 
 class Request(NamedTuple):
@@ -47,10 +54,17 @@ class Request(NamedTuple):
 
     radius: float
     gap: float | None = None
+    max_components: int | None = None  # largest number of graded components; None for boxes
+    sweeps: int = FIRST_SWEEPS  # most sweeps over all graded components
+    keep: bool = False  # whether to keep the components of the last step, as the best so far
+    from_kept: bool = False  # whether to begin with the components that were kept
+    kriged: bool = True  # whether to see what kriging adds, where it is possible
 
     @property
     def stage(self) -> str:
         """Name of a solve for this request in reports of progress."""
+        if self.max_components is not None:
+            return f"radius {self.radius:.4g}, {self.max_components} components"
         return f"radius {self.radius:.4g}" if self.gap is None else f"gap {self.gap:.3g}"
 
 
@@ -80,6 +94,8 @@ class Step:
     """The answer of one fold to one request."""
 
     error: float  # on the held-out cells, in the units of the data
+    average_error: float  # the same without kriging
+    single_error: float  # the same of a single graded model, on average; of the model for boxes
     objective: float  # mean squared error on the training cells, in the fitted scale
     noise: float  # mean squared error on the held-out cells, in the fitted scale
     kriged: bool  # whether the error includes the kriged remainder
@@ -151,12 +167,19 @@ class Fold:
         return self._measure(result.model, result.objective, last, budget)
 
     def _measure(
-        self, model: Model, objective: float, progress: Progress | None, budget: Budget
+        self,
+        model: Model,
+        objective: float,
+        progress: Progress | None,
+        budget: Budget,
+        *,
+        krige_too: bool = True,
     ) -> Step:
         """Return the step that ends with a model, with its remainder kriged if that is better."""
         error, self._noise = self._score(self._boxed.predictor(model))
+        unkriged = error
         kriged, kriging_seconds = False, 0.0
-        if self._may_krige:
+        if self._may_krige and krige_too:
             started, solver = budget.elapsed, self._spec.options.solver
             remainder = krige(
                 self._prepared.observations,
@@ -174,6 +197,8 @@ class Fold:
         used = float(np.abs(model.weights).sum())
         return Step(
             error=error,
+            average_error=unkriged,
+            single_error=unkriged,
             objective=objective,
             noise=self._noise,
             kriged=kriged,

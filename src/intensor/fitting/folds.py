@@ -7,7 +7,8 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from intensor.fitting.fold import Fold, FoldSpec, Request, Step, capture_step, restore_step
+from intensor.fitting.fold import FoldSpec, Request, Step, capture_step, restore_step
+from intensor.fitting.graded_fold import make_fold
 from intensor.fitting.journal import NO_JOURNAL, Journal
 from intensor.runtime.budget import Budget
 from intensor.solver.loop import Callback
@@ -37,11 +38,18 @@ class Folds(abc.ABC):
         self.ahead = ahead  # number of requests to make at a time
         self.scale, self.options = specs[0].scale, specs[0].options
         self.may_krige = any(spec.may_krige for spec in specs)
-        self._specs = specs
+        self.specs = specs
         self._journal = journal
         self._at_once = at_once  # all jobs of a call are done and recorded together
         self._n_taken = 0
         self._behind: set[tuple[int, int]] = set()  # folds whose last steps are in the journal
+
+    @property
+    def max_averaged(self) -> int:
+        """Most graded models that the last fit averages."""
+        given, effort = self.options.n_solutions, self.options.effort
+        n = len(self.specs[0].split.training)
+        return effort.by_size(effort.max_averaged, n) if given is None else given
 
     @property
     def knows_next_step(self) -> bool:
@@ -53,7 +61,7 @@ class Folds(abc.ABC):
     ) -> list[list[Step]]:
         """Return the steps of all folds for each request."""
         rows = [
-            [Job(track, fold, request) for fold in range(len(self._specs))]
+            [Job(track, fold, request) for fold in range(len(self.specs))]
             for track, request in enumerate(requests)
         ]
         jobs = [job for row in rows for job in row]
@@ -73,7 +81,7 @@ class Folds(abc.ABC):
 
     def _recall(self, job: Job) -> Step | None:
         saved = self._journal.recall(_step_name(self._n_taken + job.track, job.fold))
-        shape = self._specs[job.fold].split.training.shape
+        shape = self.specs[job.fold].split.training.shape
         return None if saved is None else restore_step(saved, shape)
 
     def _catch_up(self, job: Job) -> None:
@@ -130,7 +138,7 @@ class LocalFolds(Folds):
 
     def __init__(self, specs: Sequence[FoldSpec], journal: Journal = NO_JOURNAL) -> None:
         super().__init__(specs, journal)
-        self._folds = [Fold(spec) for spec in specs]
+        self._folds = [make_fold(spec) for spec in specs]
         self.largest_value = max(spec.largest_value for spec in specs)
 
     def _advance(self, jobs: Sequence[Job], budget: Budget, callback: Callback) -> list[Step]:

@@ -4,14 +4,15 @@ The targets y of the observed cells (in the fitted scale, without the baseline) 
 
     y = mean + f + e,    f ~ N(0, K_1 x K_2 x ... x K_p),    e ~ N(0, noise / weight of the cell)
 
-with one covariance matrix per mode: two cells are alike when their indices are alike in every
-mode. The first covariances are those of the tensor of the boxes, which is known in every cell. They
-are found mode by mode, each with the covariances of the other modes removed, in several passes.
-The expected f of all cells given y solves a linear system with the observed cells as unknowns,
-by conjugate gradients, whose products are one matrix product per mode. Rounds of expectation
-and maximisation then fit covariances and noise to the observed cells. The expectation is taken
-over one draw from the conditional distribution, which is enough, since an entry of K_k is an
-average over all cells that share a pair of indices.
+with one covariance matrix per mode: two cells are alike when their indices are alike in every mode.
+The first covariances are those of the tensor of the boxes, which is known in every cell. They are
+found mode by mode, each with the covariances of the other modes removed, in several passes. The
+expected f of all cells given y solves a linear system with the observed cells as unknowns, by
+conjugate gradients, whose products are one matrix product per mode. Numbers are double: small noise
+beside smooth covariances makes the system too ill-conditioned for single precision. Rounds of
+expectation and maximisation then fit covariances and noise to the observed cells. The expectation
+is taken over one draw from the conditional distribution, which is enough, since an entry of K_k is
+an average over all cells that share a pair of indices.
 
 The tensor is dense here, so this is for tensors that fit in memory and are not too sparse.
 """
@@ -56,6 +57,9 @@ MAX_STEPS, TOLERANCE = 200, 1e-3
 """Most steps of conjugate gradients, and the relative size of the error at which they end."""
 MAX_LAST_STEPS, LAST_TOLERANCE = 500, 1e-4
 """The same for the last system, whose solution gives the prediction."""
+COMPONENTS_AT_ONCE = 32  # graded components that are added to the dense tensor at a time
+MAX_EIGEN_LENGTH = 1024
+"""Most indices of a mode whose covariance is decomposed to speed the conjugate gradients up."""
 MIN_NOISE = 1e-6
 """Least noise, as a share of the mean square of the targets."""
 PRIOR = 1.0
@@ -141,9 +145,14 @@ def krige(
 def _to_dense(model: Model, algebra: FieldAlgebra) -> FloatArray:
     """Return the tensor of a model, with every cell."""
     dense = np.zeros(model.shape)
-    for box in model:
+    n_boxes = len(model.vertices)
+    for number in range(n_boxes):
         algebra.check()
-        dense[np.ix_(*box.indices)] += box.weight
+        dense[np.ix_(*model.vertices.box(number))] += model.weights[number]
+    for start in range(0, len(model.components), COMPONENTS_AT_ONCE):
+        algebra.check()
+        part = slice(start, start + COMPONENTS_AT_ONCE)
+        dense += model.components.dense_sum(model.weights[n_boxes:], part)
     return dense
 
 
@@ -165,21 +174,21 @@ class _Kriging:
         self._algebra = algebra
         self._shape = shape
         self._at = columns
-        self._known = np.zeros(shape, dtype=np.float32)
+        self._known = np.zeros(shape)
         self._known[columns] = 1.0
-        self._targets = np.zeros(shape, dtype=np.float32)
+        self._targets = np.zeros(shape)
         self._targets[columns] = targets
-        self._inverse_weights = np.zeros(shape, dtype=np.float32)
+        self._inverse_weights = np.zeros(shape)
         self._inverse_weights[columns] = 1.0 / weights
         self._weights = weights
         square = inner(weights, targets**2) / float(weights.sum())
-        self._least_noise = max(MIN_NOISE * square, float(np.finfo(np.float32).tiny))
+        self._least_noise = max(MIN_NOISE * square, float(np.finfo(np.float64).tiny))
         self._noise = max(noise, self._least_noise)
         self._covariances = self._first_covariances(boxes)
         random = np.random.default_rng([seed, 3])
-        self._drawn_field = random.standard_normal(shape, dtype=np.float32)
-        self._drawn_noise = random.standard_normal(shape, dtype=np.float32)
-        self._drawn_solution = np.zeros(shape, dtype=np.float32)
+        self._drawn_field = random.standard_normal(shape)
+        self._drawn_noise = random.standard_normal(shape)
+        self._drawn_solution = np.zeros(shape)
 
     def _first_covariances(self, boxes: FloatArray) -> list[AnyArray]:
         """Return the covariances of a tensor that is known in every cell."""
@@ -189,14 +198,14 @@ class _Kriging:
                 (1.0 - FIRST_CORRELATION) * one + FIRST_CORRELATION for one in covariances
             ]
             covariances[0] *= FIRST_SIGNAL_SHARE * self._noise / FIRST_NOISE
-            return [covariance.astype(np.float32) for covariance in covariances]
+            return covariances
         roots = list(covariances)
         for _ in range(COVARIANCE_PASSES):
             for mode, length in enumerate(self._shape):
                 covariance = self._pull(self._mode_covariance(boxes, roots, mode))
                 covariance += RIDGE * np.trace(covariance) / length * np.eye(length)
                 covariances[mode], roots[mode] = self._normalise(covariance, mode)
-        return [covariance.astype(np.float32) for covariance in covariances]
+        return covariances
 
     def expected(self, tolerance: float = LAST_TOLERANCE) -> AnyArray:
         """Return the expected field of all cells."""
@@ -207,8 +216,7 @@ class _Kriging:
     def improve(self, tolerance: float = TOLERANCE) -> None:
         """Draw a field given the observed cells, and take over its covariances and noise."""
         roots = [self._algebra.root(covariance) for covariance in self._covariances]
-        singles = [root.astype(np.float32) for root in roots]
-        field = self._algebra.multiply(self._drawn_field, singles)
+        field = self._algebra.multiply(self._drawn_field, roots)
         noise = self._drawn_noise * np.sqrt(self._noise * self._inverse_weights)
         apart = self._known * (self._targets - field) - noise
         self._drawn_solution = self._solve(apart, self._drawn_solution, MAX_STEPS, tolerance)
@@ -219,7 +227,7 @@ class _Kriging:
         for mode in range(len(self._shape)):
             covariance = self._pull(self._mode_covariance(field, roots, mode))
             covariance, roots[mode] = self._normalise(covariance, mode)
-            self._covariances[mode] = covariance.astype(np.float32)
+            self._covariances[mode] = covariance
 
     def _pull(self, covariance: FloatArray) -> FloatArray:
         """Pull a covariance towards one where all pairs of indices are equally alike."""
@@ -251,26 +259,57 @@ class _Kriging:
     def _solve(
         self, right: AnyArray, start: AnyArray, max_steps: int, tolerance: float
     ) -> AnyArray:
-        """Solve (known K known + noise / weights) x = right by conjugate gradients."""
-        noise = np.float32(self._noise) * self._inverse_weights
+        """Solve (known K known + noise / weights) x = right by conjugate gradients.
+
+        The preconditioner is the inverse of the matrix as if every cell were known with the same
+        noise, which the eigenvectors of the covariances make a product over modes.
+        """
+        noise = self._noise * self._inverse_weights
+        vectors, scale = self._spectrum()
+        transposed = [np.ascontiguousarray(one.T) for one in vectors]
 
         def operate(x: AnyArray) -> AnyArray:
             return self._known * self._algebra.multiply(x, self._covariances) + noise * x
 
+        def precondition(x: AnyArray) -> AnyArray:
+            if not vectors:
+                return x
+            rotated = self._algebra.multiply(x, transposed)
+            return self._known * self._algebra.multiply(scale * rotated, vectors)
+
         solution = start.copy()
         error = right - operate(solution)
-        direction = error.copy()
-        square, goal = _dot(error, error), tolerance**2 * _dot(right, right)
+        towards = precondition(error)
+        direction = towards.copy()
+        product, goal = _dot(error, towards), tolerance**2 * _dot(right, right)
         for _ in range(max_steps):
-            if square <= goal:
+            if _dot(error, error) <= goal:
                 break
             image = operate(direction)
-            step = np.float32(square / _dot(direction, image))
+            step = product / _dot(direction, image)
             solution += step * direction
             error -= step * image
-            before, square = square, _dot(error, error)
-            direction = error + np.float32(square / before) * direction
+            towards = precondition(error)
+            before, product = product, _dot(error, towards)
+            direction = towards + product / before * direction
         return solution
+
+    def _spectrum(self) -> tuple[list[FloatArray], FloatArray]:
+        """Return the eigenvectors of the covariances, and the inverse of all variances with noise.
+
+        Variances are products of eigenvalues, one per cell of the rotated tensor. Long modes would
+        take too long: then there are no vectors.
+        """
+        vectors: list[FloatArray] = []
+        variances: FloatArray = np.ones(())
+        if max(self._shape) > MAX_EIGEN_LENGTH:
+            return vectors, variances
+        for covariance in self._covariances:
+            self._algebra.check()
+            values, columns = np.linalg.eigh(covariance)
+            vectors.append(columns)
+            variances = np.multiply.outer(variances, np.maximum(values, 0.0))
+        return vectors, 1.0 / (variances + self._noise)
 
 
 def _dot(one: AnyArray, other: AnyArray) -> float:

@@ -24,7 +24,7 @@ from intensor.errors import (
     SettingError,
 )
 from intensor.fitting.label_columns import capture_labels, restore_labels
-from intensor.fitting.path import PATH_COLUMNS, PATH_TEXTS, RadiusPath, read_path
+from intensor.fitting.path import GRADED_COLUMNS, PATH_COLUMNS, PATH_TEXTS, RadiusPath, read_path
 from intensor.fitting.record import Fit, Validation
 from intensor.model.baseline import Baseline
 from intensor.model.model import Model
@@ -38,16 +38,22 @@ from intensor.solver.snapshot import (
     MAX_MAGNITUDE,
     RESULT_FIELDS,
     SECONDS_FIELDS,
+    capture_factors,
     capture_fields,
     capture_trace,
+    count_components,
     restore_model,
     restore_trace,
+    restore_witness,
 )
 from intensor.storage.codec import read_entries, write_entries
 from intensor.storage.reader import MODEL_FILE, Getter, Tree, TreeReader, read_fields
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """Version of the format; it grows when older readers would misunderstand a file."""
+BOXES_VERSION = 2
+"""Version of files whose model and witness have no graded components, so that older readers can
+read them."""
 
 
 def _read_error(saved: TreeReader, name: str) -> float | None:
@@ -120,6 +126,7 @@ def load(path: Any) -> Fit:
 
 def _capture_header(fit: Fit, modes: list[Tree], steps: list[str]) -> Tree:
     result, baseline, witness = fit.result, fit.predictor.baseline, fit.result.witness
+    graded = any(len(model.components) for model in (fit.model, witness) if model is not None)
     validation = None
     if fit.validation is not None:
         pairs, paths = fit.validation.approach, fit.validation.paths
@@ -130,11 +137,12 @@ def _capture_header(fit: Fit, modes: list[Tree], steps: list[str]) -> Tree:
         }
     return {
         "format": MODEL_FILE.format,
-        "format_version": FORMAT_VERSION,
+        "format_version": FORMAT_VERSION if graded else BOXES_VERSION,
         "intensor_version": metadata.version("intensor"),
         "shape": [int(length) for length in fit.shape],
         "radius": float(fit.radius),
         "signed": bool(fit.model.signed),
+        **count_components(fit.model),
         "transform": fit.predictor.transform.name,
         "baseline": "none" if baseline is None else "additive",
         "baseline_mean": None if baseline is None else float(baseline.mean),
@@ -142,7 +150,9 @@ def _capture_header(fit: Fit, modes: list[Tree], steps: list[str]) -> Tree:
         "status": result.status.name,
         **capture_fields(result, RESULT_FIELDS),
         "solver": result.version,
-        "witness": None if witness is None else capture_fields(witness, ("radius", "signed")),
+        "witness": None
+        if witness is None
+        else {**capture_fields(witness, ("radius", "signed")), **count_components(witness)},
         "counters": capture_fields(result.counters, COUNTER_FIELDS),
         "seconds": capture_fields(result.seconds, SECONDS_FIELDS),
         "steps": steps,
@@ -160,6 +170,7 @@ def _capture_arrays(fit: Fit, steps: list[str]) -> dict[str, AnyArray]:
     arrays: dict[str, AnyArray] = {
         "words": fit.model.vertices.words,
         "weights": _as_floats(fit.model.weights),
+        **capture_factors(fit.model),
         "counts": _as_floats(predictor.counts),
     }
     if predictor.baseline is not None:
@@ -169,10 +180,13 @@ def _capture_arrays(fit: Fit, steps: list[str]) -> dict[str, AnyArray]:
     if witness is not None:
         arrays["witness_words"] = witness.vertices.words
         arrays["witness_weights"] = _as_floats(witness.weights)
+        for name, array in capture_factors(witness).items():
+            arrays[f"witness_{name}"] = array
     for name, column in capture_trace(fit.result.trace, steps).items():
         arrays[f"trace_{name}"] = column
     for index, path in enumerate(fit.validation.paths if fit.validation else ()):
-        for name in (*PATH_COLUMNS, "kriged"):
+        columns = (*PATH_COLUMNS, *(GRADED_COLUMNS if path.graded else ()))
+        for name in (*columns, "kriged"):
             arrays[f"path_{index}_{name}"] = _as_floats(getattr(path, name))
     return arrays
 
@@ -210,14 +224,9 @@ def _join(header: Tree, arrays: TreeReader, stem: str) -> TreeReader:
     return TreeReader({**header, **own}, arrays.path, kind=arrays.kind, prefix=stem)
 
 
-def _restore_model(saved: TreeReader, shape: Shape) -> Model:
-    model = restore_model(saved, shape)
-    check_radius(model.radius)
-    return model
-
-
 def _restore_predictor(header: TreeReader, arrays: TreeReader, shape: Shape) -> Predictor:
-    model = _restore_model(_join(header.tree, arrays, ""), shape)
+    model = restore_model(_join(header.tree, arrays, ""), shape)
+    check_radius(model.radius)
     counts: FloatArray = arrays.finite_array("counts", (sum(shape),), largest=MAX_MAGNITUDE)
     if (counts < 0.0).any():
         raise arrays.damaged("counts are out of range: some are below 0")
@@ -241,7 +250,8 @@ def _restore_result(header: TreeReader, arrays: TreeReader, model: Model) -> Res
     witness = None
     if "witness" in header:
         saved = _join(header.branch("witness").tree, arrays, "witness_")
-        witness = _restore_model(saved, model.shape)
+        witness = restore_witness(saved, model.shape)
+        check_radius(witness.radius)
     number = isinstance(header.tree.get("solver"), int)
     steps = [str(step) for step in header.elements("steps")]
     return Result(

@@ -21,7 +21,7 @@ from intensor.oracles.cascade import ExactChoice, find_exact
 from intensor.solver.checkpoint import CheckpointTarget, check_checkpoint
 from intensor.solver.engine import Version
 from intensor.solver.settings import Settings
-from intensor.solver.variants import find_version
+from intensor.solver.variants import find_version, with_components
 
 BASELINES = BASELINE.choices[:2]
 """Names of the baselines without and with main effects."""
@@ -33,15 +33,17 @@ DEFAULT_RTOL = 1e-4
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scale:
-    """One way to prepare the values: a transform, and whether main effects come out first."""
+    """One way to fit: a transform, whether main effects come out first, and the kind of terms."""
 
     transform: Transform
     additive: bool
+    graded: bool = False  # graded components, not boxes
 
     @property
     def name(self) -> str:
-        """Names of the transform and of the baseline."""
-        return f"{self.transform.name}, {BASELINES[self.additive]}"
+        """Names of the transform, of the baseline and of the terms."""
+        terms = ", graded" if self.graded else ""
+        return f"{self.transform.name}, {BASELINES[self.additive]}{terms}"
 
 
 class RemainderMethod(enum.Enum):
@@ -72,6 +74,25 @@ class Effort:
     kriging_gap_ratio: float = 4.0
     # Fewest cells that workers sum over together; for fewer, messages take as long as the sums.
     min_distributed_cells: int = 1 << 20
+    # Graded models of each fold, whose average is measured: more for fewer observations, up to
+    # ``few_rows`` and ``many_rows``, since averages gain more there and cost less.
+    members: tuple[int, int, int] = (4, 2, 2)
+    # Most graded models that are averaged in the end, likewise.
+    max_averaged: tuple[int, int, int] = (32, 8, 4)
+    few_rows: int = 1 << 15
+    many_rows: int = 1 << 18
+    # Most graded components, unless a number is given.
+    max_components: int = 128
+    # Scales of graded components are compared at a few numbers of components first if there are
+    # more training observations than this, and on a sample of that many if there are more still.
+    min_scouted_rows: int = 1 << 12
+    graded_scouting_rows: int = 1 << 18
+    # Most observations for which boxes are tried beside graded components.
+    max_rows_for_both: int = 1 << 14
+
+    def by_size(self, numbers: tuple[int, int, int], n: int) -> int:
+        """Return the number for few, many or very many observations."""
+        return numbers[0 if n <= self.few_rows else 1 if n <= self.many_rows else 2]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -81,7 +102,8 @@ class Options:
     radius: float | None  # in the fitted scale; None to choose it by validation
     scales: tuple[Scale, ...]  # from which validation chooses, if there are several
     remainder: RemainderMethod
-    n_solutions: int
+    max_components: int | None  # of graded models; None for as many as validation chooses
+    n_solutions: int | None  # None for as many as validation says are worth it
     folds: int | None  # see ``HeldOut``
     share: float
     scoring: Scoring
@@ -110,7 +132,8 @@ def check_options(**given: Any) -> Options:
     _refuse_unknown(given)
     option = {one.name: one.check(given.get(one.name, one.default)) for one in FIT_OPTIONS}
     version, device = find_version(option["version"]), find_device(option["device"])
-    scales = _list_scales(option["transform"], option["baseline"])
+    kinds = _list_kinds(option, version)
+    scales = _list_scales(option["transform"], option["baseline"], kinds)
     if any(scale.additive for scale in scales) and not version.signed:
         raise SettingError(f'an additive baseline needs version="fast"; got {version.name!r}')
     if not (device.any_version or version.anywhere):
@@ -120,6 +143,7 @@ def check_options(**given: Any) -> Options:
         radius=radius,
         scales=scales,
         remainder=RemainderMethod(option["remainder"]),
+        max_components=option["max_components"],
         n_solutions=option["n_solutions"],
         folds=held_out.folds,
         share=held_out.share,
@@ -155,13 +179,30 @@ def _refuse_unknown(given: Mapping[str, Any]) -> None:
             raise SettingError(f"there is no option {name!r}; {hint}")
 
 
-def _list_scales(transform: Any, baseline: str) -> tuple[Scale, ...]:
+def _list_kinds(option: Mapping[str, Any], version: Version) -> tuple[bool, ...]:
+    """Return which terms to choose from: True for graded components and False for boxes.
+
+    A given radius asks for the optimum of one problem, which boxes reach and prove.
+    """
+    kind, most = option["components"], option["max_components"]
+    if kind == AUTO and most is None:
+        open_choice = version.gradable and option["radius"] is None
+        return (True, False) if open_choice else (False,)
+    graded = kind != "boxes"
+    with_components(version, most, graded=graded)  # raises if they do not go together
+    return (graded,)
+
+
+def _list_scales(transform: Any, baseline: str, kinds: tuple[bool, ...]) -> tuple[Scale, ...]:
     """Return the scales to choose from; "auto" stands for every transform and baseline."""
     automatic = isinstance(transform, str) and transform == AUTO
     transforms = list(TRANSFORMS.values()) if automatic else [find_transform(transform)]
     additive = [False, True] if baseline == AUTO else [baseline == "additive"]
     return tuple(
-        Scale(transform=one, additive=effects) for one in transforms for effects in additive
+        Scale(transform=one, additive=effects, graded=graded)
+        for graded in kinds
+        for one in transforms
+        for effects in additive
     )
 
 

@@ -30,6 +30,8 @@ SCOUTED_RADIUS_RATIO = 2.0
 MAX_RADII_WITHOUT_GAIN = 3
 """A walk ends after this many radii without a better error, or one fewer if the last error is
 clearly worse."""
+HOPEFUL_RADII = 4
+"""Radii that are tried before a walk is given up because another kind of terms does better."""
 MIN_GAIN = 1e-3
 """Smallest relative decrease of the error that counts as better."""
 NEARLY_BEST = 0.01
@@ -42,6 +44,8 @@ PATH_TEXTS = ("transform", "baseline", "metric")
 """Attributes of a path that are text."""
 PATH_COLUMNS = ("radii", "errors", "objectives", "boxes", "noise", "seconds")
 """Attributes of a path that are arrays of numbers, one for each radius."""
+GRADED_COLUMNS = ("limits", "sweeps", "singles", "averages", "scores")
+"""Such attributes that describe graded components, and are all 0 for boxes."""
 WALK_FIELDS: dict[str, Getter] = {"cut": TreeReader.flag, "kriging_seconds": TreeReader.number}
 
 
@@ -65,6 +69,17 @@ class RadiusPath:
         (m,) seconds since the walk began.
     kriged
         (m,) whether the error includes the kriged remainder.
+    limits
+        (m,) largest number of graded components; all 0 for boxes, whose number is not limited.
+    sweeps
+        (m,) sweeps over all graded components at that number, with those of the step that this one
+        went on from.
+    singles, averages
+        (m,) for graded components, error of one model and of the average of a few, mean of the
+        folds: ``errors`` are those expected of more of them.
+    scores
+        (m,) what graded components of one scale are compared by: the error in the units of the data
+        and the error in the fitted scale together.
     sampled
         Whether the path was walked on a sample of the training cells or in a short time, only to
         choose a scale: its errors compare with those of other such paths.
@@ -80,15 +95,33 @@ class RadiusPath:
     noise: FloatArray
     seconds: FloatArray
     kriged: AnyArray
+    limits: FloatArray
+    sweeps: FloatArray
+    singles: FloatArray
+    averages: FloatArray
+    scores: FloatArray
     sampled: bool = False
 
     @property
     def best(self) -> int:
         """Index of the radius to take: the smallest whose error is nearly the least.
 
-        A larger radius costs boxes and time, and held-out cells cannot tell such errors apart.
+        A larger radius costs boxes and time, and held-out cells cannot tell such errors apart. With
+        graded components, it is the one of the least score.
         """
+        if self.graded:
+            return int(np.argmin(self.scores))
         return int(np.argmax(self.errors <= (1.0 + NEARLY_BEST) * self.errors.min()))
+
+    @property
+    def graded(self) -> bool:
+        """Whether the terms are graded components."""
+        return bool(self.limits.any())
+
+    @property
+    def max_components(self) -> int | None:
+        """Largest number of graded components to take; None for boxes."""
+        return int(self.limits[self.best]) if self.graded else None
 
     @property
     def radius(self) -> float:
@@ -141,7 +174,7 @@ class _Progression:
         self.models: tuple[Model, ...] = ()
         self.cut = False
         self.kriging_seconds = 0.0
-        self._least = self._error_of_models = math.inf
+        self.least = self._error_of_models = math.inf
         self._n_without_gain = 0
 
     def add(self, radius: float, steps: Sequence[Step]) -> bool:
@@ -161,27 +194,38 @@ class _Progression:
                 "noise": np.mean([step.noise for step in steps]),
                 "seconds": max(step.seconds for step in steps),
                 "kriged": np.mean([step.kriged for step in steps]) > 0.5,
+                **dict.fromkeys(GRADED_COLUMNS, 0.0),
             }
         )
-        better = error < (1.0 - MIN_GAIN) * self._least
+        better = error < (1.0 - MIN_GAIN) * self.least
         self._n_without_gain = 0 if better else self._n_without_gain + 1
         if not self.models or error < (1.0 - NEARLY_BEST) * self._error_of_models:
             self.models, self._error_of_models = tuple(step.model for step in steps), error
-        self._least = min(self._least, error)
-        clearly_worse = error > (1.0 + CLEARLY_WORSE) * self._least
+        self.least = min(self.least, error)
+        clearly_worse = error > (1.0 + CLEARLY_WORSE) * self.least
         enough = self._n_without_gain >= MAX_RADII_WITHOUT_GAIN - clearly_worse
         return not cut and not enough and any(step.binds for step in steps)
 
 
-def walk(folds: Folds, *, budget: Budget, callback: Callback, one_radius: bool = False) -> Walk:
+def walk(
+    folds: Folds,
+    *,
+    budget: Budget,
+    callback: Callback,
+    one_radius: bool = False,
+    hopeless_error: float = math.inf,
+) -> Walk:
     """Walk up the radii until held-out cells are predicted no better.
 
     With ``one_radius``, a single radius is tried if the remainder is kriged: that is enough to
-    compare scales. The callback ends a solve when it returns False.
+    compare scales. A walk also ends when, after a few radii, every error is above
+    ``hopeless_error``. The callback ends a solve when it returns False.
     """
     progression = _Progression()
     for radius, steps in _take_steps(folds, _grow_radii(folds, one_radius), budget, callback):
         if not progression.add(radius, steps) or (budget.spent and not folds.knows_next_step):
+            break
+        if len(progression.rows) >= HOPEFUL_RADII and progression.least > hopeless_error:
             break
     rows, scale = progression.rows, folds.scale
     columns: dict[str, Any] = {name: np.array([row[name] for row in rows]) for name in rows[0]}
@@ -255,14 +299,27 @@ def read_path(saved: TreeReader, kriged_type: str) -> Tree:
     return {
         **{name: saved.text(name) for name in PATH_TEXTS},
         **{name: saved.array(name, "<f8", radii.shape) for name in PATH_COLUMNS},
+        **{name: _read_graded(saved, name, radii.shape) for name in GRADED_COLUMNS},
         "kriged": saved.array("kriged", kriged_type, radii.shape) > 0,
     }
+
+
+def _read_graded(saved: TreeReader, name: str, shape: Shape) -> FloatArray:
+    """Return a column of graded components, which paths of boxes need not have."""
+    if name not in saved:
+        return np.zeros(shape)
+    if name not in ("limits", "sweeps"):
+        return saved.array(name, "<f8", shape)
+    counts: FloatArray = saved.finite_array(name, shape, largest=MAX_MAGNITUDE)
+    if (counts < 0.0).any():
+        raise saved.damaged(f"{saved.prefix}{name} has numbers below 0")
+    return counts
 
 
 def capture_walk(found: Walk) -> Tree:
     """Return a walk as a tree."""
     return {
-        **capture_fields(found.path, (*PATH_TEXTS, *PATH_COLUMNS)),
+        **capture_fields(found.path, (*PATH_TEXTS, *PATH_COLUMNS, *GRADED_COLUMNS)),
         **capture_fields(found, WALK_FIELDS),
         "kriged": np.asarray(found.path.kriged, dtype=np.uint8),
         "models": [capture_model(model) for model in found.models],

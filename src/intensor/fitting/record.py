@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,12 +12,17 @@ from intensor._verify import Verification, verify
 from intensor.certificate.proofs import Check
 from intensor.data.labels import Labels
 from intensor.data.lookup import look_up_cells, observed_cells
+from intensor.fitting.explanation import Explanation, explain
 from intensor.fitting.path import NEARLY_BEST, RadiusPath
-from intensor.model.model import Model
+from intensor.model.model import Model, describe_terms
 from intensor.model.predictor import Predictor, UnseenCells, index_counts, known_cells
+from intensor.options import declared
 from intensor.options.unseen import Unseen, as_unseen
 from intensor.problem.reindex import FullTensor
 from intensor.solver.result import Result, Status, expand_model, expand_result
+
+if TYPE_CHECKING:
+    from intensor.fitting.simplify import Simplified
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -77,7 +82,7 @@ class Fit:
     Attributes
     ----------
     predictor
-        Transform, baseline and boxes.
+        Transform, baseline and model.
     result
         Result of the solver in the fitted scale; that of the average, if solutions were averaged.
     labels
@@ -99,7 +104,7 @@ class Fit:
 
     @property
     def model(self) -> Model:
-        """The boxes, in the fitted scale."""
+        """The boxes and components, in the fitted scale."""
         return self.predictor.model
 
     @property
@@ -166,6 +171,26 @@ class Fit:
         found.report(chosen, describe)
         return self.predictor.predict(cells, unseen=Unseen.MEAN)
 
+    def explain(self, cell: Any, *, unseen: str = "warn") -> Explanation:
+        """Say which terms make up the prediction of one cell.
+
+        Every component and box adds its weight times its entries at the indices of the cell; the
+        baseline adds a mean and an effect per label, and kriging the remainder. In the fitted scale
+        these contributions add up to the fitted value, which the inverse of the transform turns
+        into the prediction. ``print(fit.explain(cell))`` lists them, the largest first.
+
+        Parameters
+        ----------
+        cell
+            One cell: a mapping from the names of the modes to labels, or a sequence with an entry
+            per mode. Integers alone are positions, counted from 0, as in ``predict``; any other
+            sequence holds labels. A table or an array of one row will do too.
+        unseen
+            What to do about a label or index that no observation of the fit has, as in
+            ``predict``. The entries of terms are averages over such a mode.
+        """
+        return explain(self, cell, unseen=unseen)
+
     def verify(
         self, coords: Any, values: Any = None, *, sample_weight: Any = None, effort: float = 5e9
     ) -> Verification:
@@ -197,11 +222,7 @@ class Fit:
 
     def _check_predictor(self) -> Check:
         mine, theirs = self.predictor.model, self.result.model
-        same = mine is theirs or (
-            mine.shape == theirs.shape
-            and np.array_equal(mine.weights, theirs.weights)
-            and np.array_equal(mine.vertices.words, theirs.vertices.words)
-        )
+        same = mine is theirs or mine == theirs
         which = "the model of the result" if same else "another model than that of the result"
         message = f"predictions are made with {which}"
         return Check(name="predictor", passed=bool(same), message=message)
@@ -217,6 +238,73 @@ class Fit:
         message = f"indices were {'' if fits else 'not '}observed as often as the fit says"
         return Check(name="counts", passed=fits, message=message)
 
+    def to_frame(self) -> Any:
+        """Return the terms of the model as a table with the labels of the fit.
+
+        Weights are in the fitted scale. ``Model.to_frame`` describes the columns.
+        """
+        return self.model.to_frame(self.labels)
+
+    def simplify(
+        self,
+        n: int,
+        coords: Any,
+        values: Any = None,
+        *,
+        sample_weight: Any = None,
+        validation: float | str = declared.VALIDATION.default,
+        exact: str = "off",
+        time_limit: float | None = declared.TIME_LIMIT.default,
+        seed: int = declared.SEED.default,
+        threads: int | None = declared.THREADS.default,
+    ) -> Simplified:
+        """Return a fit with at most ``n`` graded components, and what the simplicity costs.
+
+        The model is solved at the radius and in the scale of this fit (its transform, and its
+        baseline if it has one), twice: from the heaviest terms of this fit, and from nothing. The
+        one with the lower objective is taken. It has no remainder. With so few components there
+        may be local minima; the bound says how far from the best of any size the model is at most.
+        On the observations of this fit the bound of this fit holds too, and the higher of the two
+        is taken.
+
+        Errors are measured on cells that are held out as in a fit. A small model and one like
+        this fit (as many solutions, kriging if there is a remainder) are fitted to the other cells
+        and predict the held-out ones.
+
+        Parameters
+        ----------
+        n
+            Most components.
+        coords, values, sample_weight
+            The observations of the fit, as in ``verify``.
+        validation
+            Share of the cells to hold out (0.1), number of folds (5), or "auto".
+        exact
+            Exact oracle that proves the bound, as in ``solve``; "off" leaves the free bound and
+            that of this fit.
+        time_limit
+            Stop after this many seconds, with the best model so far; errors that there is no time
+            for are None.
+        seed
+            Seed of all random choices.
+        threads
+            Largest number of threads, by default one per core.
+        """
+        from intensor.fitting.simplify import simplify  # noqa: PLC0415  (that module imports Fit)
+
+        return simplify(
+            self,
+            n,
+            coords,
+            values,
+            sample_weight=sample_weight,
+            validation=validation,
+            exact=exact,
+            time_limit=time_limit,
+            seed=seed,
+            threads=threads,
+        )
+
     def save(self, path: Any) -> None:
         """Write the fit to a model file (``.npz``; read it back with ``intensor.load``)."""
         from intensor.fitting.model_file import save  # noqa: PLC0415  (that module imports Fit)
@@ -226,8 +314,8 @@ class Fit:
     def __repr__(self) -> str:
         lengths = " x ".join(map(str, self.shape))
         return (
-            f"<Fit {lengths}: {self.status}, {len(self.model)} boxes, radius {self.radius:.6g}, "
-            f"objective {self.objective:.6g}, gap {self.gap:.3g}>"
+            f"<Fit {lengths}: {self.status}, {describe_terms(self.model)}, "
+            f"radius {self.radius:.6g}, objective {self.objective:.6g}, gap {self.gap:.3g}>"
         )
 
 

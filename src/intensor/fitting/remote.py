@@ -23,8 +23,9 @@ from typing import Any, NamedTuple
 from distributed import Client, wait
 
 from intensor.backends.sharded.cluster import check_workers, run_until_done
-from intensor.fitting.fold import Fold, FoldSpec, Request, Step
+from intensor.fitting.fold import FoldSpec, Request, Step
 from intensor.fitting.folds import Folds, Job, with_stage
+from intensor.fitting.graded_fold import make_fold
 from intensor.fitting.journal import NO_JOURNAL, Journal
 from intensor.runtime.budget import Budget
 from intensor.runtime.stopwatch import COMPILING
@@ -110,7 +111,7 @@ class RemoteFolds(Folds):
         """
 
         def attempt() -> list[Any]:
-            sent = self._sent or self._client.scatter(self._specs, hash=False)
+            sent = self._sent or self._client.scatter(self.specs, hash=False)
             self._sent = []  # they may be lost if this attempt fails
             answers = self._wait(submit(sent), budget)
             self._sent = sent
@@ -150,7 +151,7 @@ def _take_step(
 ) -> Answer:
     """Take one step of a fold, from the state that it had after the last one."""
     before = COMPILING.seconds()
-    with contextlib.closing(Fold(spec)) as fold, _interruptible(run_name, seconds) as budget:
+    with contextlib.closing(make_fold(spec)) as fold, _interruptible(run_name, seconds) as budget:
         if state is not None:
             fold.restore(TreeReader(state, "the checkpoint"))
         step = fold.step(request, budget, lambda progress: True)

@@ -13,13 +13,16 @@ from intensor.data.grouping import Groups, group_rows
 from intensor.data.observations import cell_numbers, standard_order
 from intensor.problem.reindex import FullTensor, drop_unused_indices
 
-MIN_FIBRE_SHARE = 0.5
-"""Cells are missing fibre by fibre when more than this share of the missing cells lies in empty
-fibres, beyond chance, and at least this share of the cells of all other fibres is observed."""
+MIN_FIBRE_SHARE, COMPLETE_FIBRES = 0.5, 0.9
+"""Cells are missing fibre by fibre when more than the first share of the missing cells lies in
+empty fibres, beyond chance, and at least the second share of the cells of all other fibres is
+observed. Otherwise cells are missing in observed fibres too, and it is those that users ask for."""
 PROBED_CELLS = 1 << 14
 """Number of cells that rule modes out before the fibres of all cells are counted."""
 ENOUGH_HELD_OUT = 1 << 13
 """Number of held-out observations beyond which it hardly matters which ones are held out."""
+FEW_OBSERVATIONS, MAX_FOLDS_OF_FEW = 1 << 12, 10
+"""Observations up to which there may be more such times, and how many."""
 MAX_AUTO_FOLDS = 4
 """Most times that cells are held out to reach ``ENOUGH_HELD_OUT``."""
 
@@ -141,7 +144,8 @@ def splits(
     size = min(max(1, round(share * n_parts)), n_parts - 1)
     if folds is None:
         held_out = size * len(samples) / n_parts
-        folds = min(MAX_AUTO_FOLDS, math.ceil(enough_held_out / held_out), n_parts // size)
+        most = MAX_AUTO_FOLDS if len(samples) > FEW_OBSERVATIONS else MAX_FOLDS_OF_FEW
+        folds = min(most, math.ceil(enough_held_out / held_out), n_parts // size)
         parts = np.split(order[: folds * size], folds)
     else:
         parts = np.array_split(order, min(folds, n_parts)) if folds > 1 else [order[:size]]
@@ -170,13 +174,13 @@ def find_missing_fibre_mode(samples: Samples, *, probed_cells: int = PROBED_CELL
     best, most = None, MIN_FIBRE_SHARE
     for mode, length in enumerate(shape):
         seen = int(_number_fibres(probed, shape, mode).max()) + 1
-        if length == 1 or n_cells < MIN_FIBRE_SHARE * seen * length:
+        if length == 1 or n_cells < COMPLETE_FIBRES * seen * length:
             continue
         if len(probed) < n_cells:
             seen = int(_number_fibres(cells, shape, mode).max()) + 1
         lost = (n_all - seen * length) / (n_all - n_cells)
         above_chance = lost - missing ** (length - 1)
-        if n_cells >= MIN_FIBRE_SHARE * seen * length and above_chance > most:
+        if n_cells >= COMPLETE_FIBRES * seen * length and above_chance > most:
             best, most = mode, above_chance
     return best
 

@@ -1,1 +1,1 @@
-"""The result of a fit: a weighted sum of boxes, with transform, baseline and remainder."""
+"""The result of a fit: boxes and components, with transform, baseline and remainder."""

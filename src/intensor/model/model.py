@@ -1,20 +1,30 @@
-"""The model: a sparse, readable sum of boxes that predicts any cell, and how far two are apart."""
+"""The model: a sparse, readable sum of boxes and components that predicts any cell."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor._arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape
 from intensor.data.checks import check_coords
+from intensor.data.labels import Labels
 from intensor.data.lookup import refuse_tables
-from intensor.errors import CoordinateError, DenseTooLargeError, SettingError, ShapeError
+from intensor.errors import (
+    CoordinateError,
+    DenseTooLargeError,
+    ShapeError,
+)
+from intensor.kernels.component_sums import add_components
 from intensor.kernels.sums import predict
+from intensor.model.term import Box, Component
+from intensor.model.tidying import largest_first, merge_equal, scale_rows
+from intensor.problem.component import NO_COMPONENTS, Components, pack_components
 from intensor.problem.vertex import Vertices, mode_offsets, pack_vertices
 from intensor.runtime.memory import available_memory
 
@@ -23,49 +33,84 @@ MAX_AXES = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Box:
-    """One term of a model: a weight and the indices it covers, mode by mode."""
-
-    weight: float
-    indices: tuple[IndexArray, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Model:
-    """A nonnegative tensor as a weighted sum of 0-1 boxes, or any tensor if it is signed.
+    """A nonnegative tensor as a weighted sum of boxes and components, or any tensor if signed.
+
+    A box is a product of 0-1 vectors, one per mode; a component is a product of vectors with
+    entries from 0 to 1. Two models are equal if all of these attributes are.
 
     Attributes
     ----------
     radius
         Bound on the sum of the absolute weights, in the units of the data.
     weights
-        (k,) weight of each vertex, nonnegative unless signed, largest first.
+        (k,) weights, nonnegative unless signed: first those of the boxes, largest first, then
+        those of the components, largest first.
     vertices
-        The k vertices.
+        The boxes, as bits.
     signed
         Whether weights may be negative.
+    components
+        The graded components.
     """
 
     radius: float
     weights: FloatArray
     vertices: Vertices
     signed: bool = False
+    components: Components = NO_COMPONENTS
 
     def __len__(self) -> int:
-        return len(self.vertices)
+        return len(self.vertices) + len(self.components)
 
-    def __iter__(self) -> Iterator[Box]:
-        for index, weight in enumerate(self.weights.tolist()):
-            yield Box(weight=weight, indices=self.vertices.box(index))
+    def __iter__(self) -> Iterator[Box | Component]:
+        return map(self.term, range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Model):
+            return NotImplemented
+        return (
+            (self.shape, self.radius, self.signed) == (other.shape, other.radius, other.signed)
+            and np.array_equal(self.weights, other.weights)
+            and np.array_equal(self.vertices.words, other.vertices.words)
+            and len(self.components) == len(other.components)
+            # No components fit any shape, so their (empty) factors may differ in length.
+            and (
+                len(self.components) == 0
+                or np.array_equal(self.components.factors, other.components.factors)
+            )
+        )
+
+    def __hash__(self) -> int:
+        # Equal models have equal hashes. Weights and factors are left out: arrays may change.
+        return hash((self.shape, self.radius, self.signed, len(self)))
 
     def __repr__(self) -> str:
         lengths = " x ".join(map(str, self.shape))
-        return f"<Model {lengths}: {len(self)} boxes, weights sum to {self.weights.sum():.6g}>"
+        return f"<Model {lengths}: {describe_terms(self)}, weights sum to {self.weights.sum():.6g}>"
 
     @property
     def shape(self) -> Shape:
         """Lengths of the modes."""
         return self.vertices.shape
+
+    @property
+    def gauge(self) -> float:
+        """Sum of the absolute weights: an upper bound of the gauge norm of the tensor."""
+        return math.fsum(np.abs(self.weights))
+
+    def heaviest(self, count: int) -> list[Box | Component]:
+        """Return the terms of the largest weights in size, at most ``count`` of them."""
+        order = np.argsort(-np.abs(self.weights), kind="stable")[:count]
+        return [self.term(index) for index in order.tolist()]
+
+    def term(self, index: int) -> Box | Component:
+        """Return the term of a number, counted from 0 in the order of the model."""
+        index = range(len(self))[index]
+        weight, n_boxes = float(self.weights[index]), len(self.vertices)
+        if index < n_boxes:
+            return Box(weight=weight, indices=self.vertices.box(index), shape=self.shape)
+        return Component(weight=weight, profiles=self.components.profiles(index - n_boxes))
 
     def predict(self, coords: ArrayLike) -> FloatArray:
         """Return the values of the given cells.
@@ -93,16 +138,25 @@ class Model:
         return self._sum(np.stack(coords, axis=1, dtype=np.int64))
 
     def _sum(self, cells: IndexArray) -> FloatArray:
-        """Return the values of (n, p) cells; raise if arrays are too short for the kernel."""
+        """Return the values of (n, p) cells; raise if arrays are too short for the kernels."""
         count, words = len(self.vertices), self.vertices.words
-        expected = (sum(self.shape), max(1, -(-count // 64)))
-        if self.weights.shape != (count,) or words.shape != expected:
+        graded, factors = len(self.components), self.components.factors
+        wanted = (sum(self.shape), max(1, -(-count // 64)))
+        if self.weights.shape != (count + graded,) or words.shape != wanted:
             raise ShapeError(
-                f"a model of {count} boxes has weights of shape {self.weights.shape} and words of "
-                f"shape {words.shape}; expected {(count,)} and {expected}"
+                f"a model of {describe_terms(self)} has weights of shape {self.weights.shape} and "
+                f"words of shape {words.shape}; expected {(count + graded,)} and {wanted}"
             )
-        values = np.empty(len(cells))
-        predict(words, self.weights, cells, mode_offsets(self.shape), values)
+        if graded and len(factors) != sum(self.shape):
+            raise ShapeError(
+                f"a model of shape {self.shape} has factors of shape {factors.shape}; expected "
+                f"{(sum(self.shape), graded)}"
+            )
+        values, offsets = np.zeros(len(cells)), mode_offsets(self.shape)
+        if count:
+            predict(words, self.weights[:count], cells, offsets, values)
+        if graded:
+            add_components(factors, self.weights[count:], cells, offsets, values)
         return values
 
     def to_dense(self, *, limit: int | None = None) -> FloatArray:
@@ -112,7 +166,7 @@ class Model:
         ----------
         limit
             Most bytes that the array may take; by default half of the available memory, since a
-            box that covers nearly all of it is copied while it is added.
+            term that covers nearly all of it is copied while it is added.
 
         Raises
         ------
@@ -135,80 +189,135 @@ class Model:
                 "model.predict(coords), or raise the limit with to_dense(limit=...)"
             )
         dense = np.zeros(self.shape)
-        for box in self:
-            dense[np.ix_(*box.indices)] += box.weight
+        for term in self:
+            if isinstance(term, Box):
+                dense[np.ix_(*term.indices)] += term.weight
+            else:
+                first, *others = term.profiles
+                slab: AnyArray = np.array(term.weight)
+                for profile in others:
+                    slab = np.multiply.outer(slab, profile)
+                for index in np.flatnonzero(first).tolist():
+                    dense[index] += first[index] * slab
         return dense
+
+    def as_factors(self) -> FloatArray:
+        """Return all terms as (sum(shape), k) entries in [0, 1], boxes among them."""
+        if len(self.vertices) == 0 and len(self.components):
+            return self.components.factors
+        boxes = self.vertices.flags_at(slice(None)).astype(np.float64)
+        graded = self.components.factors if len(self.components) else boxes[:, :0]
+        return np.concatenate((boxes, graded), axis=1)
+
+    def to_frame(self, labels: Labels | None = None) -> Any:
+        """Return the terms as a table of pyarrow, for reading and plotting.
+
+        Parameters
+        ----------
+        labels
+            Names of the modes and labels of their indices; by default their numbers.
+
+        Returns
+        -------
+        pyarrow.Table
+            One row per term and index whose entry is not 0: ``component`` (number of the term, in
+            the order of the model), ``weight``, ``mode`` (name), ``index`` (counted from 0),
+            ``label`` (as text) and ``value`` (the entry: 1 throughout a box).
+        """
+        from intensor.model.frame import model_frame  # noqa: PLC0415  (that module imports Model)
+
+        return model_frame(self, labels)
+
+
+def describe_terms(model: Model) -> str:
+    """Return how many boxes and components a model has, such as "3 boxes and 12 components"."""
+    boxes, graded = len(model.vertices), len(model.components)
+    if not graded:
+        return f"{boxes} boxes"
+    components = f"{graded} component{'' if graded == 1 else 's'}"
+    return f"{boxes} box{'' if boxes == 1 else 'es'} and {components}" if boxes else components
 
 
 def build_model(
-    flags: FlagArray, weights: FloatArray, *, shape: Shape, radius: float, signed: bool = False
+    flags: FlagArray | FloatArray,
+    weights: FloatArray,
+    *,
+    shape: Shape,
+    radius: float,
+    signed: bool = False,
 ) -> Model:
-    """Return a model with equal vertices merged, no empty terms, and the largest weight first.
+    """Return a model with equal terms merged, no empty terms, and the largest weight first.
 
-    ``flags`` are (k, sum(shape)) zeros and ones, and weights are in the units of the data.
+    ``flags`` are (k, sum(shape)) zeros and ones, or numbers from 0 to 1, and weights are in the
+    units of the data. The vectors of a term are scaled so that the largest entry of each is 1, and
+    the weight makes up for it. Terms of zeros and ones become boxes, and the others components.
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, 0.5, 1.0, 1.0], [0.5, 0.0, 0.0, 1.0]])
+    >>> model = build_model(rows, np.array([2.0, 1.0]), shape=(2, 2), radius=3.0)
+    >>> model
+    <Model 2 x 2: 1 box and 1 component, weights sum to 2.5>
     """
     if flags.shape[1] != sum(shape):
         raise CoordinateError(
             f"vertices have {flags.shape[1]} flags; shape {shape} needs {sum(shape)}"
         )
-    packed = np.packbits(flags, axis=1)
-    merged: dict[bytes, int] = {}
-    total = np.zeros(len(flags))
-    for row, weight in enumerate(weights.tolist()):
-        total[merged.setdefault(packed[row].tobytes(), row)] += weight
-    # A vertex that is off at all indices of some mode covers no cell.
-    empty = (np.maximum.reduceat(flags, mode_offsets(shape)[:-1], axis=1) == 0).any(axis=1)
-    keep = [row for row in merged.values() if total[row] != 0.0 and not empty[row]]
-    keep.sort(key=lambda row: -abs(total[row]))
-    return Model(
+    boxes: tuple[AnyArray, FloatArray] = flags, weights
+    graded = np.empty((0, sum(shape))), np.empty(0)
+    if flags.dtype.kind == "f":
+        rows, weights = scale_rows(flags, weights, shape)
+        boxlike = ((rows == 0.0) | (rows == 1.0)).all(axis=1)
+        boxes = rows[boxlike].astype(np.uint8), weights[boxlike]
+        graded = rows[~boxlike], weights[~boxlike]
+    return _assemble(boxes, graded, shape=shape, radius=radius, signed=signed)
+
+
+def join_models(
+    models: Sequence[Model], weights: Sequence[FloatArray], *, radius: float, signed: bool
+) -> Model:
+    """Return the sum of models of one shape with other weights, with equal terms merged."""
+    shape, given = models[0].shape, list(zip(models, weights, strict=True))
+    graded = [
+        (model.components.rows(), own[len(model.vertices) :])
+        for model, own in given
+        if len(model.components)
+    ]
+    return _assemble(
+        (
+            np.concatenate([model.vertices.flags() for model in models]),
+            np.concatenate([own[: len(model.vertices)] for model, own in given]),
+        ),
+        (
+            np.concatenate([np.empty((0, sum(shape))), *(rows for rows, _ in graded)]),
+            np.concatenate([np.empty(0), *(own for _, own in graded)]),
+        ),
+        shape=shape,
         radius=radius,
-        weights=total[keep],
-        vertices=pack_vertices(flags[keep], shape),
         signed=signed,
     )
 
 
-def shrunk(model: Model, radius: float) -> Model:
-    """Return a model in the polytope of another radius, with smaller weights if they exceed it.
-
-    Examples
-    --------
-    >>> flags = np.array([[1, 1, 0, 1]], dtype=np.uint8)
-    >>> model = build_model(flags, np.array([3.0]), shape=(2, 2), radius=4.0)
-    >>> shrunk(model, 2.0).weights.tolist(), shrunk(model, 8.0).weights.tolist()
-    ([2.0], [3.0])
-    """
-    total = math.fsum(np.abs(model.weights))
-    weights = model.weights * (radius / total) if total > radius else model.weights
-    return replace(model, radius=radius, weights=weights)
-
-
-def nmse(model: Model, truth: Model) -> float:
-    """Return the normalised squared error ``|model - truth|^2 / |truth|^2`` over all cells.
-
-    Both are sums of boxes, and the overlap of two boxes is a product over modes: the cost
-    is (number of boxes)^2 x sum(shape), whatever the size of the tensor. Vertices that both
-    models hold are merged first, so that equal models give exactly 0.
-    """
-    for name, given in (("model", model), ("truth", truth)):
-        if not isinstance(given, Model):
-            raise SettingError(
-                f"the {name} is a {type(given).__name__}; expected a Model, such as result.model, "
-                "fit.model or planted(...).truth"
-            )
-    if model.shape != truth.shape:
-        raise ShapeError(f"the model has shape {model.shape}, the truth {truth.shape}")
-    size = _square(truth)
-    if size == 0.0:
-        raise ShapeError("the truth is zero everywhere: its normalised error is not defined")
-    difference = build_model(
-        np.concatenate((model.vertices.flags(), truth.vertices.flags())),
-        np.concatenate((model.weights, -truth.weights)),
-        shape=truth.shape,
-        radius=truth.radius,
+def _assemble(
+    boxes: tuple[FlagArray, FloatArray],
+    graded: tuple[FloatArray, FloatArray],
+    *,
+    shape: Shape,
+    radius: float,
+    signed: bool,
+) -> Model:
+    """Return the model of flags and of normalised rows of entries, each with their weights."""
+    flags, rows = boxes[0], graded[0]
+    box_weights = merge_equal(np.packbits(flags, axis=1), boxes[1])
+    # A vertex that is off at all indices of some mode covers no cell.
+    empty = (np.maximum.reduceat(flags, mode_offsets(shape)[:-1], axis=1) == 0).any(axis=1)
+    kept = largest_first(np.where(empty, 0.0, box_weights))
+    graded_weights = merge_equal(rows, graded[1])
+    kept_graded = largest_first(graded_weights)
+    return Model(
+        radius=radius,
+        weights=np.concatenate((box_weights[kept], graded_weights[kept_graded])),
+        vertices=pack_vertices(flags[kept], shape),
+        signed=signed,
+        components=pack_components(rows[kept_graded], shape),
     )
-    return max(0.0, _square(difference)) / size
-
-
-def _square(model: Model) -> float:
-    return float(model.weights @ model.vertices.overlaps(model.vertices) @ model.weights)

@@ -1,4 +1,4 @@
-"""From boxes to predictions: baseline, remainder, inverse transform, and unseen indices."""
+"""From a model to predictions: baseline, remainder, inverse transform, and unseen indices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from intensor.problem.vertex import mode_offsets, mode_slices
 CELLS_AT_ONCE = 1 << 12
 """Number of cells that are predicted at once."""
 MAX_FLAGS_AT_ONCE = 1 << 22
-"""Largest number of cells times boxes that are averaged over at once."""
+"""Largest number of cells times terms that are averaged over at once."""
 
 
 class UnseenCells:
@@ -35,8 +35,12 @@ class UnseenCells:
 
     def add(self, cells: IndexArray) -> AnyArray:
         """Count (n, p) cells from ``known_cells``; return which have an index of -1."""
-        unseen: AnyArray = np.any(cells < 0, axis=1)
-        if self._first is None and unseen.any():
+        missing: AnyArray = cells < 0
+        if not missing.any():  # the usual case, and a single pass is faster than one by rows
+            self.n_cells += len(cells)
+            return np.zeros(len(cells), dtype=np.bool_)
+        unseen: AnyArray = np.any(missing, axis=1)
+        if self._first is None:
             row = int(np.argmax(unseen))
             self._first = self.n_cells + row, int(np.argmax(cells[row] < 0))
         self.n_cells += len(cells)
@@ -74,13 +78,17 @@ def known_cells(cells: IndexArray, counts: FloatArray, shape: Shape) -> IndexArr
     ``counts`` are the observations of each index, the modes end to end.
     """
     inside = (cells >= 0) & (cells < np.array(shape))
-    positions = np.where(inside, cells, 0) + mode_offsets(shape)[:-1]
-    return np.where(inside & (counts[positions] > 0.0), cells, -1)
+    all_inside = inside.all()
+    positions = (cells if all_inside else np.where(inside, cells, 0)) + mode_offsets(shape)[:-1]
+    observed = counts[positions] > 0.0
+    if all_inside and observed.all():
+        return cells
+    return np.where(inside & observed, cells, -1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Remainder:
-    """The value that kriging adds to baseline and boxes in every cell, in the fitted scale."""
+    """The value that kriging adds to baseline and model in every cell, in the fitted scale."""
 
     field: AnyArray  # one value per cell; only small tensors have a remainder
 
@@ -114,7 +122,7 @@ class Remainder:
 class Predictor:
     """A model with the steps that turn it into predictions."""
 
-    model: Model  # boxes of what the baseline leaves; all parts are in the fitted scale
+    model: Model  # fitted to what the baseline leaves; all parts are in the fitted scale
     counts: FloatArray  # (sum(shape),) total weight of each index, the modes end to end
     transform: Transform = TRANSFORMS["none"]
     baseline: Baseline | None = None
@@ -157,6 +165,9 @@ class Predictor:
             cells = known_cells(given[part], self.counts, self.shape)
             strange = found.add(cells)
             values = fitted[part]
+            if not strange.any():
+                values[:] = self._evaluate(cells)
+                continue
             values[~strange] = self._evaluate(cells[~strange])
             rows = np.flatnonzero(strange)
             for first in range(0, rows.size, self._averaged_at_once):
@@ -175,7 +186,7 @@ class Predictor:
         return fitted
 
     def residual_targets(self, cells: IndexArray, values: FloatArray) -> FloatArray:
-        """Return the targets of the boxes: transformed values minus the baseline."""
+        """Return the targets of the model: transformed values minus the baseline."""
         targets = self.transform.apply(values)
         if self.baseline is not None:
             targets = targets - self.baseline.evaluate(tuple(cells.T))
@@ -193,24 +204,17 @@ class Predictor:
 
     @property
     def _averaged_at_once(self) -> int:
-        """Number of cells whose flags in all boxes are held at once."""
+        """Number of cells whose entries in all terms are held at once."""
         return min(CELLS_AT_ONCE, max(1, MAX_FLAGS_AT_ONCE // max(1, len(self.model))))
 
     def _averaged(self, cells: IndexArray) -> FloatArray:
         """Evaluate cells in which -1 stands for the average over all observed indices."""
-        inside = np.ones((len(cells), len(self.model)))
-        vertices = self.model.vertices
-        for mode, part in enumerate(mode_slices(self.shape)):
-            observed = part.start + np.flatnonzero(self.counts[part])
-            average = np.zeros(len(vertices))
-            for start in range(0, observed.size, self._averaged_at_once):
-                some = observed[start : start + self._averaged_at_once]
-                average += self.counts[some] @ vertices.flags_at(some)
-            average /= self.counts[part].sum()
-            known = cells[:, mode] >= 0
-            on = vertices.flags_at(part.start + np.where(known, cells[:, mode], 0))
-            inside *= np.where(known[:, np.newaxis], on, average)
-        values: FloatArray = inside @ self.model.weights
+        vertices, components = self.model.vertices, self.model.components
+        weights, n_boxes = self.model.weights, len(vertices)
+        values: FloatArray = self._products(cells, vertices.flags_at, n_boxes) @ weights[:n_boxes]
+        if len(components):
+            graded = self._products(cells, components.factors_at, len(components))
+            values += graded @ weights[n_boxes:]
         if self.baseline is not None:
             values += self.baseline.evaluate(tuple(cells.T))
             for mode, part in enumerate(mode_slices(self.shape)):
@@ -219,6 +223,26 @@ class Predictor:
         if self.remainder is not None:
             values += self.remainder.average(cells, self.counts)
         return values
+
+    def _products(
+        self, cells: IndexArray, entries_at: Callable[[IndexArray], AnyArray], count: int
+    ) -> FloatArray:
+        """Return (n, count) products over the modes of the entries of some terms.
+
+        ``entries_at`` returns the entries of all terms at some of the sum(shape) positions.
+        """
+        products = np.ones((len(cells), count))
+        for mode, part in enumerate(mode_slices(self.shape)):
+            observed = part.start + np.flatnonzero(self.counts[part])
+            average = np.zeros(count)
+            for start in range(0, observed.size, self._averaged_at_once):
+                some = observed[start : start + self._averaged_at_once]
+                average += self.counts[some] @ entries_at(some)
+            average /= self.counts[part].sum()
+            known = cells[:, mode] >= 0
+            entries = entries_at(part.start + np.where(known, cells[:, mode], 0))
+            products *= np.where(known[:, np.newaxis], entries, average)
+        return products
 
 
 def index_counts(

@@ -128,8 +128,34 @@ ALLOW_NEGATIVE = Option(
 SIGNED = Option(
     name="signed",
     default=False,
-    summary='Whether boxes may have negative weights; only for the version "fast".',
+    summary='Whether terms may have negative weights; only for the version "fast".',
     details="The radius then bounds the sum of the weights' sizes, and values may be negative.",
+)
+SOLVE_COMPONENTS = Option(
+    name="components",
+    default="boxes",
+    choices=("boxes", "graded"),
+    summary="Terms of the model: 0-1 boxes, or graded components with entries from 0 to 1.",
+    details="Both describe the same tensors, and the bound holds for both. Graded components need "
+    'far fewer terms on noisy data, and version="fast".',
+)
+COMPONENTS = Option(
+    name="components",
+    default="auto",
+    choices=("boxes", "graded", "auto"),
+    summary="Terms of the model: 0-1 boxes, graded components, or whichever predicts better.",
+    details='It is "boxes", "graded" (entries from 0 to 1, far fewer terms on noisy data) or '
+    '"auto" to choose by validation. A radius that is given, or a version other than "fast", means '
+    "boxes unless graded components are asked for.",
+)
+MAX_COMPONENTS = Option(
+    name="max_components",
+    summary="Largest number of graded components.",
+    details="By default 32 in ``solve``; a fit chooses it by validation. It needs graded "
+    "components, since the number of boxes is not limited.",
+    rule=partial(ranges.check_at_least, low=1, integer=True),
+    type=int,
+    metavar="NUMBER",
 )
 CALLBACK = Option(
     name="callback",
@@ -199,15 +225,20 @@ REMAINDER = Option(
 )
 N_SOLUTIONS = Option(
     name="n_solutions",
-    default=1,
+    default="auto",
     summary="Number of models, from different seeds, to average.",
-    rule=partial(ranges.check_at_least, low=1, integer=True),
+    details='"auto" takes as many graded models as held-out cells say are worth it, and one model '
+    "of boxes.",
+    rule=ranges.check_count_or_auto,
+    type=NumberOrText,
+    metavar="auto|NUMBER",
 )
 VALIDATION = Option(
     name="validation",
     default=0.1,
     summary="Share of the cells to hold out (0.1), or number of folds (5).",
-    details='"auto" holds out a tenth, up to four times if that is few cells.',
+    details='"auto" holds out a tenth, up to four times if that is few cells, or ten times if '
+    "there are few in all.",
     rule=ranges.check_validation,
     type=NumberOrText,
     metavar="SHARE|FOLDS|auto",
@@ -290,11 +321,14 @@ CELLS = Option(
 
 _LIMITS = (TIME_LIMIT, MAX_ITERATIONS, SEED, THREADS, EXACT, DEVICE, MEMORY_LIMIT)
 _CHECKPOINTS = (CHECKPOINT, CHECKPOINT_EVERY, RESUME)
-_CHOICES = (RADIUS, TRANSFORM, BASELINE, REMAINDER, N_SOLUTIONS, VALIDATION, SCORING, N_RADII)
+_CHOICES = (
+    *(RADIUS, COMPONENTS, MAX_COMPONENTS, TRANSFORM, BASELINE, REMAINDER),
+    *(N_SOLUTIONS, VALIDATION, SCORING, N_RADII),
+)
 
 SOLVE_OPTIONS = (
     *(SHAPE, SOLVE_RADIUS, VERSION, TOL, SOLVE_RTOL, *_LIMITS),
-    *(CLIENT, ALLOW_NEGATIVE, SIGNED, CALLBACK, *_CHECKPOINTS),
+    *(CLIENT, ALLOW_NEGATIVE, SIGNED, SOLVE_COMPONENTS, MAX_COMPONENTS, CALLBACK, *_CHECKPOINTS),
 )
 SOLVER_OPTIONS = (VERSION, TOL, RTOL, *_LIMITS, *_CHECKPOINTS)
 """The options of a fit that go to every solve."""
@@ -317,10 +351,12 @@ class FitOptions(TypedDict, total=False):
     """The options of ``FIT_OPTIONS``, as keywords; the seed also as ``random_state``."""
 
     radius: float | str
+    components: str
+    max_components: int | None
     transform: str | TransformPair
     baseline: str
     remainder: str
-    n_solutions: int
+    n_solutions: int | str
     validation: float | str
     scoring: str
     n_radii: int

@@ -85,6 +85,12 @@ def check_rtol_or_auto(name: str, value: Any) -> float | None:
     return None if auto else float(check_at_least(name, value, 0.0))
 
 
+def check_count_or_auto(name: str, value: Any) -> int | None:
+    """Return a number from 1, or None if it is to be chosen."""
+    auto = _is_auto(name, value, "an integer >= 1")
+    return None if auto else int(check_at_least(name, value, 1, integer=True))
+
+
 def check_validation(name: str, value: Any) -> HeldOut:
     """Return how cells are held out: 5 means five folds, 0.1 a tenth of the cells, once."""
     if isinstance(value, str) and value == AUTO:

@@ -8,5 +8,6 @@ from intensor.plots.accuracy import residuals
 from intensor.plots.completion import slices
 from intensor.plots.curves import convergence, radius_path
 from intensor.plots.membership import boxes
+from intensor.plots.profiles import components
 
-__all__ = ["boxes", "convergence", "radius_path", "residuals", "slices"]
+__all__ = ["boxes", "components", "convergence", "radius_path", "residuals", "slices"]

@@ -116,7 +116,8 @@ def convergence(fit_or_result: Fit | Result, *, ax: Axes | None = None) -> Axes:
 def radius_path(fit: Fit, *, ax: Axes | None = None) -> Axes:
     """Draw the error on held-out cells against the radius, for every scale that was tried.
 
-    The dashed light line is the training objective of the chosen scale; it has a second axis.
+    The dashed light line is the training objective of the chosen scale; it has a second axis. Paths
+    of graded components are points alone, since several numbers of them are tried at one radius.
 
     Parameters
     ----------
@@ -145,6 +146,7 @@ def radius_path(fit: Fit, *, ax: Axes | None = None) -> Axes:
             marker=MARKERS[index % len(MARKERS)],
             ms=4,
             lw=2 if taken else 1,
+            ls="" if tried.graded else "-",  # several numbers of components at one radius
             color=BLUE if taken else next(others),
             label=plain_label(scale_name(tried)),
         )
@@ -167,9 +169,10 @@ def radius_path(fit: Fit, *, ax: Axes | None = None) -> Axes:
 
 def _draw_training(ax: Axes, path: RadiusPath) -> None:
     objectives = drawable(path.objectives)
-    ax.plot(path.radii, objectives, color=GREY, alpha=0.5, ls="--", lw=1, marker=".")
+    style, name = ("", "dots") if path.graded else ("--", "dashed")
+    ax.plot(path.radii, objectives, color=GREY, alpha=0.5, ls=style, lw=1, marker=".")
     ax.spines["top"].set_visible(False)
-    ax.set_ylabel("training objective (dashed)", color=GREY)
+    ax.set_ylabel(f"training objective ({name})", color=GREY)
     ax.tick_params(axis="y", colors=GREY)
     ax.set_ylim(0.0, 1.05 * value_range(objectives)[1])
 
@@ -178,4 +181,5 @@ def scale_name(path: RadiusPath) -> str:
     """Return a short name of the scale in which a path of radii was fitted."""
     transform = {"none": "no transform"}.get(path.transform, path.transform)
     baseline = {"none": "no"}.get(path.baseline, path.baseline)
-    return f"{transform}, {baseline} baseline" + (" (first look)" if path.sampled else "")
+    terms = ", graded" if path.graded else ""
+    return f"{transform}, {baseline} baseline{terms}" + (" (first look)" if path.sampled else "")

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from intensor._arrays import FlagArray, FloatArray
+from intensor._arrays import FloatArray
 from intensor.fitting.record import Fit
 from intensor.options.ranges import check_at_least
 from intensor.plots.drawing import BACKGROUND, label_indices, new_figure, plain_label
 from intensor.plots.text import number
-from intensor.problem.vertex import mode_slices
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +30,7 @@ def boxes(
 
     Columns are boxes, rows are indices of the mode, and the colour is the weight. In a mode that
     is longer than the picture, neighbouring indices share a row; the fewer of them a box covers,
-    the paler the row.
+    the paler the row. Graded components are drawn like boxes, paler where their entries are small.
 
     Parameters
     ----------
@@ -51,32 +50,34 @@ def boxes(
     from matplotlib.colors import Normalize  # noqa: PLC0415
 
     panels = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
-    weights = fit.model.weights[:shown]
+    terms = fit.model.heaviest(shown)
+    weights = np.array([term.weight for term in terms])
     largest = float(np.abs(weights).max(initial=0.0)) or 1.0
     norm = Normalize(vmin=-largest if fit.model.signed else 0.0, vmax=largest)
     colours = _weight_colours(signed=fit.model.signed)
-    flags = fit.model.vertices.flags()[:shown]
-    for mode, part in enumerate(mode_slices(fit.shape)):
-        _draw_mode(panels[mode], flags[:, part], colours(norm(weights)))
+    for mode, length in enumerate(fit.shape):
+        entries = np.array([term.profiles[mode] for term in terms]).reshape(shown, length)
+        _draw_mode(panels[mode], entries, colours(norm(weights)))
         label_indices(panels[mode].yaxis, fit.labels.indices[mode])
         panels[mode].set(ylabel=plain_label(fit.labels.modes[mode]), xticks=[])
     last = panels[-1]
     last.set_xticks(range(shown), [number(weight, digits=3) for weight in weights])
     last.tick_params(axis="x", bottom=False, labelrotation=45 if shown > 6 else 0)
-    last.set_xlabel(f"weight of the box ({shown} heaviest of {len(fit.model)})")
+    noun = "component" if len(fit.model.components) else "box"
+    last.set_xlabel(f"weight of the {noun} ({shown} heaviest of {len(fit.model)})")
     figure.colorbar(ScalarMappable(norm, colours), ax=list(panels), label="weight", fraction=0.04)
     return figure
 
 
-def _draw_mode(panel: Axes, flags: FlagArray, colours: FloatArray) -> None:
-    """Draw the panel of one mode from (k, length) flags and (k, 4) colours of k boxes."""
-    shown, length = flags.shape
+def _draw_mode(panel: Axes, entries: FloatArray, colours: FloatArray) -> None:
+    """Draw the panel of one mode from (k, length) entries and (k, 4) colours of k terms."""
+    shown, length = entries.shape
     edges = np.linspace(0, length, min(length, MAX_ROWS) + 1).round().astype(np.int64)
     right, bottom = max(shown, 1) - 0.5, length - 0.5
     panel.set(facecolor=BACKGROUND, xlim=(-0.5, right), ylim=(bottom, -0.5))
     if not shown:
         return
-    covered = np.add.reduceat(flags.astype(np.float64), edges[:-1], axis=1) / np.diff(edges)
+    covered = np.add.reduceat(entries, edges[:-1], axis=1) / np.diff(edges)
     picture = np.repeat(colours[np.newaxis], edges.size - 1, axis=0)
     picture[:, :, 3] = np.sqrt(covered.T)
     extent = (-0.5, right, bottom, -0.5)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from intensor._arrays import AnyArray, IndexArray, Shape
+from intensor.problem.component import Components
 from intensor.problem.vertex import Vertices, mode_offsets
 
 MAX_INDICES_PER_CELL = 64
@@ -45,6 +46,12 @@ class FullTensor:
     def expand_vertices(self, vertices: Vertices) -> Vertices:
         """Expand vertices of the condensed tensor; they are off at all new indices."""
         return Vertices(shape=self.shape, count=vertices.count, words=self.expand(vertices.words))
+
+    def expand_components(self, components: Components) -> Components:
+        """Expand components of the condensed tensor; their entries are 0 at all new indices."""
+        if not len(components):  # whose shape may be that of no tensor
+            return Components(shape=self.shape, factors=np.empty((sum(self.shape), 0)))
+        return Components(shape=self.shape, factors=self.expand(components.factors))
 
     def checksums(self) -> list[int]:
         """Return a checksum of the kept indices of each mode."""

@@ -61,7 +61,7 @@ def boxes_table(fit: Fit) -> str:
         return "<p>The model has no box: what is left after the baseline, if any, is 0.</p>"
     largest = float(np.abs(model.weights).max())
     rows, budget = [], MAX_LIST_CHARACTERS
-    for box in islice(model, MAX_BOXES):
+    for box in model.heaviest(MAX_BOXES):
         cells = []
         for indices, known in zip(box.indices, labels.indices, strict=True):
             cells.append(describe_labels(indices, known, budget=budget))
@@ -76,7 +76,8 @@ def boxes_table(fit: Fit) -> str:
         rows.append((weight + bar, *cells, percent(share)))
     shown = min(MAX_BOXES, len(model))
     which = "all boxes" if shown == len(model) else f"the {shown} heaviest of {count(len(model))}"
-    carried = float(np.abs(model.weights[:shown]).sum() / np.abs(model.weights).sum())
+    sizes = np.sort(np.abs(model.weights))[::-1]
+    carried = float(sizes[:shown].sum() / np.abs(model.weights).sum())
     return (
         f"<p>A box adds its weight to every cell whose labels it covers in all modes; the boxes "
         f"over a cell add up to its {label_html(fitted_name(fit))}. Below: {which}, with "
@@ -97,9 +98,10 @@ def effects_table(fit: Fit) -> str:
         extremes = (int(np.argmin(effects)), int(np.argmax(effects)))
         cells = (f"{label_html(known[index])} ({signed(effects[index])})" for index in extremes)
         rows.append((label_html(mode), *cells))
+    noun = "components" if len(fit.model.components) else "boxes"
     return (
         f"<h3>Baseline</h3><p>Every cell begins at the mean, {number(baseline.mean)}, plus one "
-        f"effect per label; the boxes, which may be negative, correct what that leaves.</p>"
+        f"effect per label; the {noun}, which may be negative, correct what that leaves.</p>"
         + table("Baseline effects", ("mode", "lowest effect", "highest effect"), rows)
     )
 

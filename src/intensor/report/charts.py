@@ -17,15 +17,18 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from intensor.data.labels import Labels
 from intensor.fitting.record import Fit, Validation
 from intensor.plots.accuracy import draw_error_counts, draw_scatter
 from intensor.plots.curves import convergence, convergence_series, radius_path, scale_name
 from intensor.plots.drawing import BLUE, GREY, ORANGE, OTHERS, new_figure, plain_label
-from intensor.plots.text import clean, number, shorten
+from intensor.plots.profiles import RankedTerm, component_inches, draw_component
+from intensor.plots.text import clean, number, percent, shorten
 from intensor.report.summary import Comparison
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MAX_POINTS = 300
 """Most observations that are drawn as points; more are counted in hexagons."""
@@ -83,7 +86,7 @@ def path_chart(fit: Fit, validation: Validation) -> str:
     tips = {
         f"path{index}": [
             f"{scale_name(path)}: radius {number(radius)}, {validation.metric} {number(error)}, "
-            f"{number(boxes)} boxes"
+            f"{number(boxes)} {'components' if path.graded else 'boxes'}"
             for radius, error, boxes in zip(path.radii, path.errors, path.boxes, strict=True)
         ]
         for index, path in enumerate(validation.paths)
@@ -137,11 +140,40 @@ def error_chart(comparison: Comparison, *, value: str) -> str:
     )
 
 
+def component_chart(ranked: RankedTerm, labels: Labels, *, is_signed: bool) -> str:
+    """Draw the profiles of one component, its modes below each other."""
+    return _embed_figure(
+        lambda figure: draw_component(figure, ranked, labels, is_signed=is_signed),
+        f"component{ranked.number}",
+        f"Profiles of {ranked.kind} {ranked.number}: weight {number(ranked.term.weight)}, "
+        f"{percent(ranked.share)} of the fit",
+        inches=(CHART_INCHES[0], component_inches(labels)),
+    )
+
+
 def _embed(
     draw: Callable[[Axes], object],
     key: str,
     title: str,
     *,
+    tips: Mapping[str, Sequence[str]] | None = None,
+) -> str:
+    """Return a drawing on one pair of axes as inline SVG; ``_embed_figure`` has the arguments."""
+
+    def draw_axes(figure: Figure) -> None:
+        ax = figure.subplots()
+        draw(ax)
+        ax.spines[["top", "right"]].set_visible(False)
+
+    return _embed_figure(draw_axes, key, title, tips=tips)
+
+
+def _embed_figure(
+    draw: Callable[[Figure], object],
+    key: str,
+    title: str,
+    *,
+    inches: tuple[float, float] = CHART_INCHES,
     tips: Mapping[str, Sequence[str]] | None = None,
 ) -> str:
     """Return a drawing as inline SVG.
@@ -150,10 +182,8 @@ def _embed(
     sentence for screen readers. ``tips`` appear over the points of a line, by its ``gid``.
     """
     with _report_settings():
-        figure = new_figure(CHART_INCHES)
-        ax = figure.subplots()
-        draw(ax)
-        ax.spines[["top", "right"]].set_visible(False)
+        figure = new_figure(inches)
+        draw(figure)
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None})
     root = ElementTree.fromstring(text.getvalue())

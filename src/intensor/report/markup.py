@@ -24,9 +24,10 @@ def label_html(label: object) -> str:
     return f"<bdi>{escape(label)}</bdi>"
 
 
-def figure(chart: str, caption: str) -> str:
-    """Return a chart with its caption; both are HTML that is already safe."""
-    return f"<figure>{chart}<figcaption>{caption}</figcaption></figure>"
+def figure(chart: str, caption: str = "") -> str:
+    """Return a chart with its caption, if it has one; both are HTML that is already safe."""
+    below = f"<figcaption>{caption}</figcaption>" if caption else ""
+    return f"<figure>{chart}{below}</figure>"
 
 
 def cards(rows: Iterable[tuple[str, str, str]]) -> str:

@@ -11,6 +11,7 @@ from intensor._verify import Verification
 from intensor.fitting.record import Fit
 from intensor.plots.text import count, number, percent, seconds
 from intensor.report.boxes import boxes_table, effects_table
+from intensor.report.component_list import components_section
 from intensor.report.markup import TIMES, cards, escape, label_html
 from intensor.report.sections import (
     certificate_section,
@@ -71,7 +72,7 @@ def render(
         certificate_section(fit, comparison, verification),
         convergence_section(fit),
         radius_section(fit),
-        f"<h2>The model</h2>{boxes_table(fit)}{effects_table(fit)}",
+        _model_section(fit),
         quality_section(fit, comparison),
         settings_section(fit),
     )
@@ -91,12 +92,19 @@ def render(
     )
 
 
+def _model_section(fit: Fit) -> str:
+    """Return the terms of the model and the effects of its baseline."""
+    if len(fit.model.components):
+        return f"{components_section(fit)}{effects_table(fit)}"
+    return f"<h2>The model</h2>{boxes_table(fit)}{effects_table(fit)}"
+
+
 def headline(fit: Fit, comparison: Comparison) -> str:
     """Return one paragraph: what was fitted, how good it is, and what is proven."""
     modes = TIMES.join(map(label_html, fit.labels.modes))
     lengths = TIMES.join(map(count, fit.shape))
     n = comparison.values.size
-    boxes = "1 box" if len(fit.model) == 1 else f"{count(len(fit.model))} boxes"
+    boxes = _terms(fit)
     if fit.predictor.baseline is not None:
         boxes = f"A baseline and {boxes}"
     before = ""
@@ -104,14 +112,25 @@ def headline(fit: Fit, comparison: Comparison) -> str:
         boxes = f"{boxes} and a kriged remainder"
         before = " before kriging"
     gap, share = proven_gap(fit)
+    single = ("1 box", "1 component")
     return (
-        f'<p class="lead">{boxes} {"describes" if boxes == "1 box" else "describe"} '
+        f'<p class="lead">{boxes} {"describes" if boxes in single else "describe"} '
         f"{count(n)} observation{'' if n == 1 else 's'} of <b>{label_html(fit.labels.value)}"
         f"</b>, which cover {count(comparison.n_observed)} of the {count(math.prod(fit.shape))} "
         f"cells of {modes} ({lengths}), and predict all others. Mean squared error{before} "
         f"{number(fit.objective)}{_scale_note(fit)}; no model of this radius can be below "
         f"{number(fit.bound)}; gap {number(gap)} ({percent(share)}).</p>"
     )
+
+
+def _terms(fit: Fit) -> str:
+    """Return how many boxes and components there are; a model without any has no boxes."""
+    n_boxes, n_components = len(fit.model.vertices), len(fit.model.components)
+    boxes = "1 box" if n_boxes == 1 else f"{count(n_boxes)} boxes"
+    components = "1 component" if n_components == 1 else f"{count(n_components)} components"
+    if not n_components:
+        return boxes
+    return f"{boxes} and {components}" if n_boxes else components
 
 
 def status_notice(fit: Fit, comparison: Comparison, verification: Verification | None) -> str:
@@ -153,7 +172,7 @@ def key_figures(fit: Fit, comparison: Comparison, held_out: Mapping[str, float] 
         ("Bound", number(fit.bound), "proven"),
         ("Gap", number(gap), "objective minus bound"),
         ("Relative gap", percent(share), "of the objective"),
-        ("Boxes", count(len(fit.model)), ""),
+        ("Components" if len(fit.model.components) else "Boxes", count(len(fit.model)), ""),
         ("Radius", number(fit.radius), "bounds the sum of the weights"),
         ("Observations", count(comparison.values.size), ""),
         ("Cells observed", percent(observed), f"{count(comparison.n_observed)} cells"),

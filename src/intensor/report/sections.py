@@ -187,7 +187,7 @@ def _scales_table(validation: Validation) -> str:
         )
         for index, path in enumerate(validation.paths)
     ]
-    heads = ("scale", "held-out error", "radius", "boxes", "radii tried", "taken")
+    heads = ("scale", "held-out error", "radius", "terms", "steps", "taken")
     return table("Scales that were tried", heads, rows, marked=validation.chosen)
 
 

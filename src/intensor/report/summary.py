@@ -19,7 +19,7 @@ MAX_ROUNDING_SHARE = 1e-6
 """Relative difference between two objectives that may be due to rounding alone."""
 PATH_FIGURES = (
     *("transform", "baseline", "sampled", "radii", "errors"),
-    *("kriged", "objectives", "boxes", "seconds"),
+    *("kriged", "objectives", "boxes", "graded", "limits", "seconds"),
 )
 """Attributes of a path of radii that are part of the JSON output."""
 
@@ -40,7 +40,8 @@ def summarise(fit: Fit) -> dict[str, Any]:
         "transform": predictor.transform.name,
         "baseline": "none" if predictor.baseline is None else "additive",
         "remainder": "none" if predictor.remainder is None else "kriging",
-        "boxes": len(fit.model),
+        "boxes": len(fit.model.vertices),
+        "components": len(fit.model.components),
         "n_solutions": fit.n_solutions,
         "n": fit.n,
         "shape": fit.shape,

@@ -20,7 +20,7 @@ from intensor.storage.reader import Tree, TreeReader
 class Witness:
     """The iterate at which the bound was proven, and the oracle that proved it."""
 
-    flags: FlagArray
+    factors: FlagArray | FloatArray  # (k, sum(shape)) zeros and ones, or numbers from 0 to 1
     weights: FloatArray
     source: str
 
@@ -74,8 +74,11 @@ class Engine(Protocol):
     def recombine(self) -> None:
         """Recompute the iterate from its weights, which removes accumulated rounding."""
 
-    def vertices(self) -> tuple[FlagArray, FloatArray]:
-        """Return the (k, sum(shape)) active vertices and their weights, which sum to at most 1."""
+    def vertices(self) -> tuple[FlagArray | FloatArray, FloatArray]:
+        """Return the (k, sum(shape)) active terms and their weights, which sum to at most 1.
+
+        Terms are zeros and ones (uint8), or numbers from 0 to 1 (float64) if they may be graded.
+        """
 
     def start_from(self, model: Model, budget: Budget) -> None:
         """Begin with the vertices of a model and the best weights for these observations.
@@ -116,6 +119,8 @@ class Version(ABC):
     warm_start: bool = False  # whether engines can begin with the vertices of a model
     signed: bool = False  # whether boxes may have negative weights
     anywhere: bool = False  # whether cells may stay on a device, in files or on a cluster
+    gradable: bool = False  # whether graded components may take the place of its boxes
+    max_components: int | None = None  # largest number of terms; None for any number
 
     @abstractmethod
     def engine(self, observations: Data, *, exact: Oracle, settings: Settings) -> Engine:

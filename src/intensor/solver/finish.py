@@ -34,9 +34,9 @@ def finish(
     state = engine.state
     scale = settings.radius**2
     tolerance = settings.tolerance(observations.mean_square)
-    flags, weights = engine.vertices()
+    factors, weights = engine.vertices()
     weights = weights / max(1.0, math.fsum(np.abs(weights)))  # steps round, and that adds up
-    model = _as_model(flags, weights, observations, settings)
+    model = _as_model(factors, weights, observations, settings)
     objective = mean_squared_error(model, observations, settings.threads)
     bound = state.bound * scale
     if status is Status.OPTIMAL and objective - bound > tolerance:
@@ -49,7 +49,7 @@ def finish(
         model=model,
         witness=None
         if witness is None
-        else _as_model(witness.flags, witness.weights, observations, settings),
+        else _as_model(witness.factors, witness.weights, observations, settings),
         bound_source="within-cell variance" if witness is None else witness.source,
         tolerance=tolerance,
         version=version.name,
@@ -66,10 +66,10 @@ def finish(
 
 
 def _as_model(
-    flags: FlagArray, weights: FloatArray, observations: Data, settings: Settings
+    factors: FlagArray | FloatArray, weights: FloatArray, observations: Data, settings: Settings
 ) -> Model:
     return build_model(
-        flags,
+        factors,
         settings.radius * weights,
         shape=observations.shape,
         radius=settings.radius,
@@ -78,9 +78,11 @@ def _as_model(
 
 
 def mean_squared_error(model: Model, observations: Data, threads: int | None = 1) -> float:
-    """Return the objective of a model, computed from nothing but its vertices and weights."""
+    """Return the objective of a model, computed from nothing but its terms and weights."""
     if not isinstance(observations, Observations):
         cells = open_cells(observations, 1.0, Workers(1))
+        if len(model.components):
+            return cells.evaluate_components(model.as_factors(), model.weights)[0] + cells.constant
         words = model.vertices.words
         weights = np.zeros(64 * words.shape[1])
         weights[: len(model)] = model.weights

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from intensor.errors import EmptyModelWarning
-from intensor.model.model import Model
+from intensor.model.model import Model, describe_terms
 from intensor.problem.reindex import FullTensor
 
 
@@ -17,8 +17,9 @@ class Status(enum.Enum):
 
     OPTIMAL = "The gap between objective and proven bound is within the tolerance."
     STALLED = (
-        "No oracle found a vertex that improves the model by more than the tolerance, and none "
-        "could prove that there is none; the gap is what could be proven."
+        "No oracle found a vertex that improves the model by more than the tolerance, or the model "
+        "has as many components as it may have; none could prove that the gap is within the "
+        "tolerance, and it is what could be proven."
     )
     TIME_LIMIT = "The time limit was reached first; the gap is what was proven by then."
     ITERATION_LIMIT = "The iteration limit was reached first; the gap is what was proven by then."
@@ -124,13 +125,17 @@ class Result:
     def __repr__(self) -> str:
         return (
             f"<Result {self.status}: objective {self.objective:.6g}, bound {self.bound:.6g}, "
-            f"gap {self.gap:.3g}, {len(self.model)} boxes, {self.seconds.total:.3g} s>"
+            f"gap {self.gap:.3g}, {describe_terms(self.model)}, {self.seconds.total:.3g} s>"
         )
 
 
 def expand_model(model: Model, full: FullTensor) -> Model:
     """Return a model of the condensed tensor as one of the full tensor."""
-    return replace(model, vertices=full.expand_vertices(model.vertices))
+    return replace(
+        model,
+        vertices=full.expand_vertices(model.vertices),
+        components=full.expand_components(model.components),
+    )
 
 
 def expand_result(result: Result, full: FullTensor) -> Result:

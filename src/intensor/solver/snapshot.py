@@ -16,6 +16,7 @@ import numpy as np
 
 from intensor._arrays import Shape
 from intensor.model.model import Model
+from intensor.problem.component import Components
 from intensor.problem.vertex import Vertices
 from intensor.solver.engine import State, Witness
 from intensor.solver.result import Counters, Progress, Result, Seconds, Status
@@ -26,6 +27,11 @@ MAX_MAGNITUDE = 1e100
 overflows; data is far smaller (``checks.LARGEST_MAGNITUDE``)."""
 MAX_BOUND_EXCESS = 1e-6
 """Largest excess of a bound over the objective, as a share of it; rounding causes no more."""
+MAX_WEIGHT_EXCESS = 1e-9
+"""Largest excess of the sum of the weights over the radius, as a share of it, that is rounding."""
+MAX_WITNESS_RADII = 2.0
+"""Largest sum of the weights of a witness, in units of the radius. Rounding may take an iterate out
+of the polytope, and its gradient proves a bound wherever it is."""
 STEP_KINDS = ("local", "separation")  # a trace stores their index
 STATE_FIELDS: dict[str, Getter] = {
     **dict.fromkeys(("value", "bound", "phi", "gain", "lowest"), TreeReader.number),
@@ -70,11 +76,18 @@ def restore_random(rng: np.random.Generator, saved: TreeReader) -> None:
 
 def capture_state(state: State) -> Tree:
     """Return the state of a solve; its witness never changes, so it is not copied."""
-    witness = state.witness
-    names = ("flags", "weights", "source")
     return {
         **capture_fields(state, STATE_FIELDS),
-        "witness": None if witness is None else capture_fields(witness, names),
+        "witness": None if state.witness is None else _capture_witness(state.witness),
+    }
+
+
+def _capture_witness(witness: Witness) -> Tree:
+    """Return a witness: zeros and ones are "flags", and graded terms are "factors"."""
+    graded = witness.factors.dtype.kind == "f"
+    return {
+        "factors" if graded else "flags": witness.factors,
+        **capture_fields(witness, ("weights", "source")),
     }
 
 
@@ -87,10 +100,13 @@ def restore_state(state: State, saved: TreeReader, length: int) -> None:
     state.witness = None
     if "witness" in saved:
         witness = saved.branch("witness")
-        flags = witness.vertices("flags", length)
+        if "factors" in witness:
+            factors = witness.factors("factors", (None, length))
+        else:
+            factors = witness.vertices("flags", length)
         state.witness = Witness(
-            flags=flags,
-            weights=witness.finite_array("weights", (len(flags),)),
+            factors=factors,
+            weights=witness.finite_array("weights", (len(factors),)),
             source=witness.text("source"),
         )
 
@@ -131,19 +147,37 @@ def restore_trace(saved: TreeReader, steps: Sequence[str] = STEP_KINDS) -> list[
 
 
 def capture_model(model: Model) -> Tree:
-    """Return the boxes of a model as a tree."""
+    """Return a model as a tree; graded components are counted and have "factors"."""
     return {
         "radius": model.radius,
         "signed": bool(model.signed),
         "weights": model.weights,
         "words": model.vertices.words,
+        **count_components(model),
+        **capture_factors(model),
     }
 
 
-def restore_model(saved: TreeReader, shape: Shape) -> Model:
-    """Return a model of a shape again."""
+def count_components(model: Model) -> Tree:
+    """Return the number of graded components, if there are any."""
+    return {"components": len(model.components)} if len(model.components) else {}
+
+
+def capture_factors(model: Model) -> Tree:
+    """Return the entries of the graded components, if there are any."""
+    return {"factors": model.components.factors} if len(model.components) else {}
+
+
+def restore_model(saved: TreeReader, shape: Shape, *, most_radii: float = 1.0) -> Model:
+    """Return a model of a shape again, whose weights sum to at most ``most_radii`` radii."""
     weights = saved.finite_array("weights", (None,), largest=MAX_MAGNITUDE)
-    count, signed = weights.size, saved.flag("signed")
+    factors = np.empty((sum(shape), 0))
+    if "components" in saved or "factors" in saved:
+        graded = saved.count("components", least=1)
+        factors = saved.factors("factors", (sum(shape), graded))
+    count, signed = weights.size - factors.shape[1], saved.flag("signed")
+    if count < 0:
+        raise saved.damaged(f"{saved.prefix}factors have components without a weight")
     if not signed and (weights < 0.0).any():
         raise saved.damaged(f"{saved.prefix}weights are below 0 in a model that is not signed")
     radius = saved.finite("radius")
@@ -155,12 +189,23 @@ def restore_model(saved: TreeReader, shape: Shape) -> Model:
     spare = 64 * n_words - count
     if spare and (words[:, -1] >> np.uint64(64 - spare) if spare < 64 else words[:, -1]).any():
         raise saved.damaged(f"{saved.prefix}words have boxes without a weight")
+    total = float(np.abs(weights).sum())
+    if total > most_radii * radius * (1.0 + MAX_WEIGHT_EXCESS):
+        raise saved.damaged(
+            f"{saved.prefix}weights sum to {total:.12g}, which the radius {radius:g} does not allow"
+        )
     return Model(
         radius=radius,
         weights=weights,
         vertices=Vertices(shape=shape, count=count, words=words),
         signed=signed,
+        components=Components(shape=shape, factors=factors),
     )
+
+
+def restore_witness(saved: TreeReader, shape: Shape) -> Model:
+    """Return the witness of a bound again, which may lie near the polytope."""
+    return restore_model(saved, shape, most_radii=MAX_WITNESS_RADII)
 
 
 def capture_result(result: Result) -> Tree:
@@ -184,7 +229,7 @@ def restore_result(saved: TreeReader, shape: Shape) -> Result:
         **read_fields(saved, RESULT_FIELDS),
         status=Status[saved.text("status", Status.__members__)],
         model=restore_model(saved.branch("model"), shape),
-        witness=restore_model(saved.branch("witness"), shape) if "witness" in saved else None,
+        witness=restore_witness(saved.branch("witness"), shape) if "witness" in saved else None,
         version=int(version) if version.isdecimal() and len(version) < 3 else version,
         trace=tuple(restore_trace(saved.branch("trace"))),
         counters=Counters(**read_fields(saved.branch("counters"), COUNTER_FIELDS)),

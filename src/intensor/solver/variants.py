@@ -1,4 +1,8 @@
-"""The versions of the solver: a table, not code. Rows 0-10 are those of the paper's Appendix 1."""
+"""The versions of the solver: a table, not code. Rows 0-10 are those of the paper's Appendix 1.
+
+Graded components are a version of their own, which the options ``components`` and
+``max_components`` ask for.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from intensor.errors import UnknownVersionError
+from intensor.errors import SettingError, UnknownVersionError
 from intensor.oracles.contraction import PerCell, PerIndexRemembered
 from intensor.solver.engine import Version
 from intensor.solver.fast.engine import Fast
+from intensor.solver.graded.engine import DEFAULT_COMPONENTS, Graded
 from intensor.solver.paper.engine import Blended
 from intensor.solver.paper.rows import DenseRows, SparseRows
 from intensor.solver.paper.steps import AcceleratedDescent, PairwiseStep, SimplexDescent
@@ -39,3 +44,28 @@ def find_version(name: int | str) -> Version:
         known = ", ".join(repr(known) for known in VERSIONS)
         raise UnknownVersionError(f"version is {name!r}; expected one of {known}")
     return replace(VERSIONS[name], name=name if isinstance(name, str) else int(name))
+
+
+def with_components(version: Version, max_components: int | None, *, graded: bool) -> Version:
+    """Return the version for boxes or graded components, or raise if options do not go together."""
+    if graded and not version.gradable:
+        raise SettingError(
+            f'components="graded" needs version="fast"; got version={version.name!r}'
+        )
+    if not graded and max_components is not None:
+        raise SettingError(
+            f'max_components is {max_components}, which needs components="graded"; the number of '
+            "boxes is not limited"
+        )
+    if not graded:
+        return version
+    return Graded(name="graded", max_components=max_components or DEFAULT_COMPONENTS)
+
+
+def check_enough_observations(max_components: int | None, n: int) -> None:
+    """Raise if there would be more components than observations."""
+    if max_components is not None and max_components > n:
+        raise SettingError(
+            f"max_components is {max_components}, more than the {n} observations; expected at most "
+            "one component per observation"
+        )

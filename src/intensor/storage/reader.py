@@ -163,6 +163,13 @@ class TreeReader:
             raise self.damaged(f"{self._key(name)} has flags other than 0 and 1")
         return found
 
+    def factors(self, name: str, shape: tuple[int | None, ...]) -> AnyArray:
+        """Return a copy of an array of numbers from 0 to 1."""
+        found = self.array(name, "<f8", shape)
+        if not ((found >= 0.0) & (found <= 1.0)).all():
+            raise self.damaged(f"{self._key(name)} has entries that are not numbers from 0 to 1")
+        return found
+
     def damaged(self, reason: str) -> FileFormatError:
         """Return the error to raise when something is wrong with the tree."""
         return self.kind.damaged(self.path, reason)

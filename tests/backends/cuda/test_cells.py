@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import cells_cases
-from cells_cases import Case
+from cells_cases import Case, ComponentCase
 from intensor.backends.cpu import CpuCells
+from intensor.backends.cuda import components
 from intensor.backends.cuda.cells import CudaCells
 from intensor.backends.cuda.observations import upload
 from intensor.backends.packed_cells import pack_cells
@@ -76,6 +77,40 @@ def test_a_refinement_never_raises_the_objective(negative, weighted):
 @slow
 def test_cells_follow_a_change_of_the_radius():
     cells_cases.check_rescaling(make, (3, 4), n=40)
+
+
+@pytest.mark.parametrize(
+    ("shape", "options"),
+    [
+        ((4, 5, 3), {"k": 3, "weighted": True}),
+        ((3, 2, 3, 2), {"k": 9}),
+        ((7, 8), {"k": 1}),
+        pytest.param((3, 2), {"k": 33, "n": 12}, marks=slow),
+        pytest.param((2, 3, 2, 3, 2), {"k": 8, "weighted": True}, marks=slow),
+        pytest.param((4, 5, 3), {"k": 8, "n": 300}, marks=slow),
+    ],
+)
+def test_sums_at_components_are_those_of_cells_in_memory(shape, options, monkeypatch):
+    monkeypatch.setattr(components, "MIN_CHUNK", 8)  # several chunks of one index
+    case = ComponentCase(make, shape, **{"n": 60, **options})
+    cells_cases.check_components(case)
+    cells_cases.check_normal_equations(case)
+
+
+def test_normal_equations_follow_a_change_of_the_radius():
+    case = ComponentCase(make, (4, 5), k=2, n=30)
+    cells_cases.check_normal_equations(case, modes=[1])
+    for cells in (case.cells, case.here):
+        cells.rescale(0.7)
+    cells_cases.check_normal_equations(case, modes=[1])
+
+
+def test_an_index_has_the_same_bits_in_any_range():
+    case = ComponentCase(make, (4, 5), k=2, n=30)
+    every = case.cells.normal_equations(1, case.factors, case.weights, 0, 5)
+    some = case.cells.normal_equations(1, case.factors, case.weights, 2, 4)
+    np.testing.assert_array_equal(every.matrices[2:4], some.matrices)
+    np.testing.assert_array_equal(every.slopes[2:4], some.slopes)
 
 
 @pytest.mark.parametrize("max_host_sample", [0, 1 << 18])

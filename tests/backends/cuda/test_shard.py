@@ -7,7 +7,7 @@ import pytest
 
 import cells_cases
 import intensor
-from cells_cases import Case, sharded, some_of, start_cluster
+from cells_cases import Case, ComponentCase, sharded, some_of, start_cluster
 from intensor.backends.cuda.shard import DeviceShard
 from intensor.backends.sharded.cells import ShardedCells
 from intensor.backends.sharded.shard import make_shard
@@ -41,6 +41,26 @@ def test_a_refinement_never_raises_the_objective():
 @slow
 def test_cells_follow_a_change_of_the_radius():
     cells_cases.check_rescaling(make, (3, 4), n=40)
+
+
+@pytest.mark.parametrize(
+    ("shape", "k"), [((4, 3, 3), 3), pytest.param((3, 2, 3, 2), 9, marks=slow)]
+)
+def test_sums_at_components_are_those_of_cells_in_memory(shape, k):
+    case = ComponentCase(make, shape, k=k, n=50)
+    cells_cases.check_components(case)
+    cells_cases.check_normal_equations(case, modes=[1])
+
+
+def test_cells_are_sorted_once_for_all_radii():
+    case = ComponentCase(make, (4, 5), k=2, n=30)
+    (shard, _) = case.cells._data.shards.shards
+    cells_cases.check_normal_equations(case, modes=[1])
+    order = shard._orders[1]
+    for cells in (case.cells, case.here):
+        cells.rescale(0.7)
+    cells_cases.check_normal_equations(case, modes=[1])
+    assert shard._orders[1] is order
 
 
 def test_a_state_is_evaluated_once(monkeypatch):

@@ -45,6 +45,24 @@ def test_the_answer_is_that_of_the_host(shape, n, noise, options):
     np.testing.assert_allclose(there.model.predict(cells), here.model.predict(cells), atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("shape", "most", "rounds"),
+    [((3, 2), 2, 4), pytest.param((4, 3, 3), 4, 8, marks=pytest.mark.slow)],
+)
+def test_the_graded_answer_is_that_of_the_host(monkeypatch, shape, most, rounds):
+    efforts = (Effort(1, 8, 2, 6), Effort(1, 16, 4, 8))
+    monkeypatch.setattr("intensor.solver.graded.engine.EFFORTS", efforts)
+    data = intensor.planted(shape, 30, noise=0.1)
+    options = {"shape": shape, "radius": 1.0, "exact": "off", "max_iterations": rounds}
+    options |= {"components": "graded", "max_components": most}
+    here = intensor.solve(data.coords, data.values, **options)
+    there = intensor.solve(data.coords, data.values, device="cuda", **options)
+    assert there.status is here.status
+    assert there.objective == pytest.approx(here.objective, rel=1e-9, abs=1e-15)
+    assert len(there.model) == len(here.model) > 0
+    assert intensor.verify(there, data.coords, data.values).ok
+
+
 @pytest.mark.slow
 def test_a_bound_proven_on_the_device_can_be_verified():
     data = intensor.planted((3, 3, 2), 30, noise=0.1)

@@ -9,8 +9,9 @@ import pytest
 
 import naive_cuda
 import zoo
-from intensor.backends.cuda import gram, lanes, observations, sums
+from intensor.backends.cuda import components, gram, lanes, observations, sums
 from intensor.backends.cuda.device import array_module, for_kernels, to_host
+from intensor.backends.cuda.mode_order import sort_by_index
 from intensor.backends.cuda.thread_blocks import TILE, grid_of
 from intensor.data.observations import observe
 from intensor.problem.layout import positions
@@ -42,9 +43,9 @@ class Case:
         return np.bitwise_or(*self.rng.integers(0, 2**64, (2, *size), dtype=np.uint64))
 
 
-def compare(module, name, case, arguments, outputs, *, shared=0, rtol=1e-12, atol=1e-12):
+def compare(module, name, case, arguments, outputs, *, grid=None, shared=0, rtol=1e-12, atol=1e-12):
     """Launch a kernel and call its twin on copies of the same outputs, and compare these."""
-    xp, grid = array_module(), grid_of(case.u)
+    xp, grid = array_module(), grid_of(case.u) if grid is None else grid
     sent = [for_kernels(xp.asarray(a)) if isinstance(a, np.ndarray) else a for a in arguments]
     plain = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
     ours, theirs = [xp.asarray(out.copy()) for out in outputs], [out.copy() for out in outputs]
@@ -141,6 +142,54 @@ def collapse_cells(case):
     counts, means = np.zeros(starts.size, dtype=np.uint16), np.zeros(starts.size)
     outputs = [counts, means, np.zeros((grid_of(starts.size), 2))]
     compare(observations, "collapse_cells", case, (order, starts, case.values), outputs)
+
+
+def components_of(case, count):
+    """Return padded factors and weights of some components."""
+    factors = case.rng.uniform(size=(case.length, count))
+    weights = case.rng.uniform(-1.0, 1.0, (1, count))
+    return components.padded(factors), components.padded(weights)
+
+
+def fit_components(case):
+    for count in (3, components.COLUMNS + 1):
+        factors, weights = components_of(case, count)
+        arguments = case.rows, factors, weights, case.targets, *case.shares
+        outputs = [np.full(case.u, np.nan), np.zeros((1, 3))]
+        compare(components, "fit_components", case, arguments, outputs, grid=1)
+
+
+def cut(case, mode, most=20):
+    """Return the order of the cells in a mode and chunks of the indices after the first."""
+    low, high = case.offsets[mode : mode + 2].tolist()
+    found = sort_by_index(array_module().asarray(case.rows), mode, low, high)
+    first = min(1, high - low - 1)
+    return to_host(found.order), first, *found.chunks(first, high - low, most)
+
+
+def normal_equations(case):
+    for mode, count in enumerate((3, components.COLUMNS + 1)[: len(case.shape)]):
+        factors, weights = components_of(case, count)
+        order, first, chunks, _ = cut(case, mode)
+        owns = np.ascontiguousarray(weights * factors[case.offsets[mode] + first :])
+        pairs, width = components.pairs_of(count), components.COLUMNS
+        arguments = case.rows, order, chunks, pairs, mode, factors, owns, case.targets
+        sizes = (len(chunks), len(pairs), width, width), (len(chunks), factors.shape[1])
+        outputs = [np.full(size, np.nan) for size in (*sizes, len(chunks))]
+        grid = len(chunks) * len(pairs)
+        compare(
+            components, "normal_equations", case, (*arguments, *case.shares), outputs, grid=grid
+        )
+
+
+def add_chunks(case):
+    count, width = components.COLUMNS + 3, components.COLUMNS
+    _, _, chunks, starts = cut(case, 0)
+    matrices = case.rng.uniform(size=(len(chunks), 3, width, width))
+    slopes = case.rng.uniform(size=(len(chunks), 2 * width))
+    m = starts.size - 1
+    outputs = [np.full((m, count, count), np.nan), np.full((m, count), np.nan)]
+    compare(components, "add_chunks", case, (starts, matrices, slopes), outputs)
 
 
 TWINS = {

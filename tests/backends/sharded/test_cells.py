@@ -1,14 +1,16 @@
 """Cells in shards against dense matrices, and against cells in memory."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 import cells_cases
 import intensor
-from cells_cases import SHAPES, Case, sharded, some_of
+from cells_cases import SHAPES, Case, ComponentCase, sharded, some_of
 from intensor.backends.cpu import CpuCells
 from intensor.backends.sharded.cells import ShardedCells, bucket_of, collapse_shard
-from intensor.backends.sharded.shard import make_shard
+from intensor.backends.sharded.shard import WeightedComponents, make_shard
 from intensor.data.observations import observe
 from intensor.errors import SettingError
 from intensor.runtime.threads import Workers
@@ -55,6 +57,45 @@ def test_a_refinement_never_raises_the_objective(make, shape, negative):
 
 def test_cells_follow_a_change_of_the_radius(make):
     cells_cases.check_rescaling(make, (3, 4, 2))
+
+
+@pytest.mark.parametrize(
+    ("shape", "k"), [((9, 8), 3), ((5, 6, 4), 8), ((3, 4, 3, 2), 33), ((3, 2, 3, 2, 3), 1)]
+)
+def test_sums_at_components_are_those_of_cells_in_memory(make, shape, k):
+    case = ComponentCase(make, shape, k=k, n=300)
+    cells_cases.check_components(case)
+    cells_cases.check_normal_equations(case)
+
+
+def test_normal_equations_follow_a_change_of_the_radius(make):
+    case = ComponentCase(make, (5, 6, 4), k=3)
+    case.cells.rescale(0.7)
+    case.here.rescale(0.7)
+    cells_cases.check_components(case)
+    cells_cases.check_normal_equations(case)
+
+
+def test_components_of_the_solver_may_change_after_an_evaluation(make):
+    case = ComponentCase(make, (5, 6, 4), k=3)
+    case.cells.evaluate_components(case.factors, case.weights)
+    before = case.cells.bound_sums()
+    case.factors[:] = 0.0
+    case.weights[:] = 0.0
+    assert case.cells.bound_sums() == before
+
+
+def test_answers_have_the_size_of_the_question_and_not_of_the_cells():
+    def make(observations, radius):
+        return ShardedCells(cut(observations, 2), radius, Workers(1))
+
+    sizes = []
+    for n in (100, 2000):
+        case = ComponentCase(make, (50, 40, 30), k=4, n=n)
+        state = case.cells._at(WeightedComponents(factors=case.factors, weights=case.weights))
+        asked = case.cells._ask("normal_equations", state, 1, 3, 10)
+        sizes.append([len(pickle.dumps(one)) for one in asked])
+    assert sizes[0] == sizes[1]
 
 
 def test_a_sample_consists_of_observed_cells(make):

@@ -5,13 +5,17 @@ import gc
 import numpy as np
 import pytest
 
+import cells_cases
 import intensor
-from cells_cases import store_parquet
+from cells_cases import ComponentCase, store_parquet
+from intensor.backends.cpu import CpuCells
+from intensor.backends.packed_cells import pack_cells
 from intensor.backends.sharded import disk
 from intensor.backends.sharded.cells import ShardedCells
 from intensor.backends.sharded.disk import Buckets, FileArray, count_buckets, observe_on_disk
 from intensor.data.readers.dataset import Batch, open_dataset
 from intensor.errors import CoordinateError, MemoryLimitError, SettingError
+from intensor.runtime.threads import Workers
 
 
 @pytest.fixture
@@ -80,6 +84,30 @@ def test_several_shards_give_the_answer_of_cells_in_memory(many, threads):
     assert there.status is here.status
     assert there.objective == pytest.approx(here.objective, rel=1e-9)
     assert np.array_equal(there.model.vertices.flags(), here.model.vertices.flags())
+
+
+@pytest.mark.usefixtures("temporary")
+def test_several_shards_give_the_graded_answer_of_cells_in_memory(many):
+    data, path = many
+    options = {"shape": data.shape, "radius": 1.0, "components": "graded", "max_components": 4}
+    options |= {"exact": "off", "max_iterations": 12}
+    here = intensor.solve(data.coords, data.values, **options)
+    there = intensor.solve(path, "value", memory_limit=LITTLE_MEMORY, **options)
+    assert there.status is here.status
+    assert there.objective == pytest.approx(here.objective, rel=1e-9)
+    assert intensor.verify(there, data.coords, data.values).ok
+
+
+@pytest.mark.usefixtures("temporary")
+def test_sums_at_components_are_those_of_cells_in_memory(many):
+    data, path = many
+    found = observed(path, threads=2)
+    assert len(found.shards.sizes) == 3
+    case = ComponentCase(lambda *_: ShardedCells(found, 1.3, Workers(1)), data.shape, k=3)
+    here = intensor.data.observations.observe(data.coords, data.values)
+    case.here = CpuCells(pack_cells(here, 1.3), Workers(1))
+    cells_cases.check_components(case)
+    cells_cases.check_normal_equations(case)
 
 
 @pytest.mark.usefixtures("temporary")

@@ -10,8 +10,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+import cells_cases
 import intensor
-from cells_cases import start_cluster, store_parquet
+from cells_cases import ComponentCase, start_cluster, store_parquet
+from intensor.backends.sharded.cells import ShardedCells
 from intensor.errors import (
     ClusterError,
     CoordinateError,
@@ -20,6 +22,7 @@ from intensor.errors import (
     WorkerLostError,
 )
 from intensor.runtime.stopwatch import Stopwatch
+from intensor.runtime.threads import Workers
 
 distributed = pytest.importorskip("distributed")
 CommClosedError = pytest.importorskip("distributed.comm.core").CommClosedError
@@ -67,6 +70,30 @@ def test_the_answer_is_that_of_cells_in_memory(two, tmp_path):
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_the_answer_is_the_same_on_any_number_of_workers(client, tmp_path, noise):
     check_answers(client, tmp_path, noise)
+
+
+def test_sums_at_components_are_those_of_cells_in_memory(two):
+    def make(observations, radius):
+        return ShardedCells(shards_there.distribute_cells(two, observations), radius, Workers(1))
+
+    case = ComponentCase(make, (5, 6, 4), k=3)
+    assert len(case.cells._data.shards.sizes) == 2
+    cells_cases.check_components(case)
+    cells_cases.check_normal_equations(case, modes=[1])
+
+
+def test_the_graded_answer_is_that_of_cells_in_memory(two, tmp_path):
+    data = intensor.planted((6, 5, 4), 300, noise=0.1)
+    options = {"shape": data.shape, "radius": 1.0, "exact": "off", "max_iterations": 8}
+    options |= {"components": "graded", "max_components": 4}
+    here = intensor.solve(data.coords, data.values, **options)
+    path = store_parquet(tmp_path / "data", data)
+    for given in ((data.coords, data.values), (path, "value")):
+        there = intensor.solve(*given, client=two, **options)
+        assert there.status is here.status
+        assert there.counters == here.counters
+        assert there.objective == pytest.approx(here.objective, rel=1e-9)
+        assert intensor.verify(there, data.coords, data.values).ok
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import pytest
 
 import intensor
 import zoo
+from graded_cases import random_model
 from intensor.data.observations import observe
 from intensor.oracles.cascade import find_exact
 from intensor.runtime.budget import Budget
@@ -45,6 +46,14 @@ def fresh(radius, *, signed=False, start=None, version="fast", exact="auto", **c
 
 
 # --- from a model
+
+
+def test_the_boxes_of_a_graded_model_are_a_start():
+    start = random_model(DATA.shape, boxes=5, graded=6)
+    found = fresh(1.0, start=start)
+    assert found.status is Status.OPTIMAL
+    assert len(found.model.components) == 0
+    assert found.objective == pytest.approx(fresh(1.0).objective, abs=2e-8)
 
 
 @pytest.mark.parametrize("signed", [False, True])

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, WordArray
-from intensor.backends.base import BoundSums, Cells, CellsElsewhere
+from intensor.backends.base import BoundSums, Cells, CellsElsewhere, NormalEquations
 from intensor.backends.cpu import CpuCells
-from intensor.backends.cuda import gram, sums
+from intensor.backends.cuda import components, gram, sums
 from intensor.backends.cuda.device import array_module, check_memory, for_kernels, to_host
 from intensor.backends.cuda.lanes import lane_sums, lane_sums_runs, switch_lanes
+from intensor.backends.cuda.mode_order import ModeOrder, sort_by_index
 from intensor.backends.cuda.observations import DeviceObservations
 from intensor.backends.cuda.thread_blocks import TILE, grid_of, narrow
 from intensor.backends.packed_cells import distinct, pack_sample
@@ -48,7 +49,8 @@ class CudaCells(CellsElsewhere):
     """Cells on the device, summed over by kernels; see ``Cells`` for the methods.
 
     The radius is the unit of the values. Samples of up to ``max_host_sample`` cells are solved in
-    memory, by the workers.
+    memory, by the workers. ``orders`` are those of the modes by which the cells were sorted before;
+    the first normal equations of a mode sort them, and keep 4 bytes per cell.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class CudaCells(CellsElsewhere):
         workers: Workers,
         *,
         max_host_sample: int = MAX_HOST_SAMPLE,
+        orders: dict[int, ModeOrder] | None = None,
     ) -> None:
         check_memory(BYTES_PER_CELL * data.n_cells, f"solving for {data.n_cells} cells")
         super().__init__(
@@ -88,6 +91,7 @@ class CudaCells(CellsElsewhere):
             sums=[for_kernels(self._sums[:length]) for length in data.shape],
         )
         self._cell_shares = (self._views.shares, self._step, self._one_share)
+        self.orders = {} if orders is None else orders
 
     def evaluate(self, words: WordArray, count: int, weights: FloatArray) -> tuple[float, float]:
         """Move the gradient to a weighted sum of vertices; return its error and product."""
@@ -102,10 +106,64 @@ class CudaCells(CellsElsewhere):
                 *self._cell_shares,
                 *(last < n_words, views.costs, views.totals),
             )
+        return self._read_totals()
+
+    def evaluate_components(self, factors: FloatArray, weights: FloatArray) -> tuple[float, float]:
+        """Move the gradient to a weighted sum of components; return its error and product."""
+        views = self._views
+        components.fit_components[self._grid, TILE](
+            views.rows,
+            self._send(components.padded(factors)),
+            self._send(components.padded(weights[np.newaxis])),
+            views.targets,
+            *self._cell_shares,
+            *(views.costs, views.totals),
+        )
+        return self._read_totals()
+
+    def _read_totals(self) -> tuple[float, float]:
+        """Return error and product of the sum that was evaluated."""
         totals = to_host(self._totals)
         self._largest_cost = float(totals[:, 2].max())
         error, product = totals[:, :2].sum(axis=0).tolist()
         return error, product
+
+    def normal_equations(
+        self, mode: int, factors: FloatArray, weights: FloatArray, low: int, high: int
+    ) -> NormalEquations:
+        """Return the normal equations of the indices low..high-1 of a mode.
+
+        How cells are cut into chunks depends on their number alone, so that an index has the same
+        bits in any range of indices.
+        """
+        xp, views, count = self._xp, self._views, weights.size
+        begin, end = self.offsets[mode : mode + 2].tolist()
+        if mode not in self.orders:
+            self.orders[mode] = sort_by_index(self._data.rows, mode, begin, end)
+        order = self.orders[mode]
+        most = max(components.MIN_CHUNK, -(-self.n_cells // components.MAX_CHUNKS))
+        chunks, starts = order.chunks(low, high, most)
+        if not len(chunks):
+            zeros = np.zeros((high - low, count, count)), np.zeros((high - low, count))
+            return NormalEquations(*zeros, 0.0)
+        table, pairs = components.padded(factors), components.pairs_of(count)
+        owns = components.padded(weights * factors[begin + low : begin + high])
+        columns = components.COLUMNS
+        needed = len(chunks) * len(pairs) * columns**2 + (high - low) * count**2
+        check_memory(8 * needed, f"normal equations of {high - low} indices")
+        parts = xp.empty((len(chunks), len(pairs), columns, columns))
+        part_slopes = xp.empty((len(chunks), table.shape[1]))
+        errors = xp.empty(len(chunks))
+        components.normal_equations[len(chunks) * len(pairs), TILE](
+            *(views.rows, for_kernels(order.order), self._send(chunks), self._send(pairs), mode),
+            *(self._send(table), self._send(owns), views.targets, *self._cell_shares),
+            *map(for_kernels, (parts, part_slopes, errors)),
+        )
+        matrices, slopes = xp.empty((high - low, count, count)), xp.empty((high - low, count))
+        components.add_chunks[grid_of(matrices.size), TILE](
+            self._send(starts), *map(for_kernels, (parts, part_slopes, matrices, slopes))
+        )
+        return NormalEquations(to_host(matrices), to_host(slopes), float(to_host(errors).sum()))
 
     def shared(self, words: WordArray, first: int, last: int) -> FloatArray:
         """Return the (last - first, last) shares of the cells that two vertices have in common."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from intensor._arrays import FloatArray, WordArray
-from intensor.backends.base import BoundSums
+from intensor.backends.base import BoundSums, NormalEquations
 from intensor.backends.cuda.cells import CudaCells
 from intensor.backends.cuda.device import array_module
+from intensor.backends.cuda.mode_order import ModeOrder
 from intensor.backends.cuda.observations import DeviceObservations
-from intensor.backends.sharded.shard import Shard, State
+from intensor.backends.sharded.shard import Shard, State, WeightedComponents
 from intensor.runtime.threads import Workers
 
 
@@ -20,7 +21,8 @@ class DeviceShard:
     """The cells of a shard on a device.
 
     As with ``Shard``, an answer depends only on the call. The last state is kept so that it is not
-    evaluated again. It is pickled as the shard in memory, which must have at least one cell.
+    evaluated again, and so is the order of the cells in every mode that was asked for. It is
+    pickled as the shard in memory, which must have at least one cell.
     """
 
     def __init__(self, shard: Shard) -> None:
@@ -38,7 +40,9 @@ class DeviceShard:
         )
         self._state: State | None = None
         self._totals = np.zeros(2)
+        self._orders: dict[int, ModeOrder] = {}
         self._cells = self._open(1.0, 1.0)
+        self._units = (1.0, 1.0)  # radius and share of a single observation, of these cells
 
     def __reduce__(self) -> tuple[Any, ...]:
         return DeviceShard, (self._shard,)
@@ -88,6 +92,14 @@ class DeviceShard:
         self._move_to(state)
         return self._cells.bound_sums()
 
+    def normal_equations(
+        self, state: State, mode: int, low: int, high: int, *, workers: Workers
+    ) -> NormalEquations:
+        """Return the normal equations of the indices low..high-1 of a mode at some components."""
+        components = cast(WeightedComponents, state.iterate)
+        self._use_units(state)
+        return self._cells.normal_equations(mode, components.factors, components.weights, low, high)
+
     def draw(self, seed: np.uint64, threshold: np.uint64, *, workers: Workers) -> Shard:
         """Return random cells; whether a cell is drawn depends on it and the seed alone."""
         return self._shard.draw(seed, threshold, workers=workers)
@@ -98,19 +110,18 @@ class DeviceShard:
 
     def _move_to(self, state: State) -> None:
         """Evaluate a state unless it was the last one to be evaluated."""
-        known = self._state
-        if known is not None and _same(known, state):
-            return
-        if known is None or (known.radius, known.one_share) != (state.radius, state.one_share):
-            self._cells = self._open(state.radius, state.one_share)
-        count = state.weights.size
-        self._totals = np.array(self._cells.evaluate(state.words, count, state.weights))
-        self._state = state
+        if self._state is None or not self._state.same(state):
+            self._use_units(state)
+            self._totals = np.array(state.iterate.evaluate(self._cells))
+            self._state = state
+
+    def _use_units(self, state: State) -> None:
+        """Open the cells again if their radius is not that of a state; no state is known then."""
+        units = (state.radius, state.one_share)
+        if units != self._units:
+            self._cells = self._open(*units)
+            self._state, self._units = None, units
 
     def _open(self, radius: float, one_share: float) -> CudaCells:
-        return CudaCells(replace(self._data, n=round(1.0 / one_share)), radius, Workers(1))
-
-
-def _same(one: State, two: State) -> bool:
-    fields = ("radius", "one_share", "weights", "words")
-    return all(np.array_equal(getattr(one, name), getattr(two, name)) for name in fields)
+        data = replace(self._data, n=round(1.0 / one_share))
+        return CudaCells(data, radius, Workers(1), orders=self._orders)

@@ -12,10 +12,21 @@ from typing import Any, Protocol
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape, WordArray
-from intensor.backends.base import BoundSums, CellsElsewhere, descend_by_mode
+from intensor.backends.base import (
+    BoundSums,
+    CellsElsewhere,
+    NormalEquations,
+    descend_by_mode,
+)
 from intensor.backends.cpu import CpuCells
 from intensor.backends.packed_cells import pack_cells, pack_sample
-from intensor.backends.sharded.shard import Shard, State, make_shard
+from intensor.backends.sharded.shard import (
+    Shard,
+    State,
+    WeightedBoxes,
+    WeightedComponents,
+    make_shard,
+)
 from intensor.data.observations import Observations, observe
 from intensor.errors import SettingError
 from intensor.kernels.hashing import FIRST_FACTOR, INCREMENT
@@ -158,14 +169,29 @@ class ShardedCells(CellsElsewhere):
         )
         self._data = data
         self._ask = data.shards.ask
-        self._state = self._at(np.zeros((sum(data.shape), 1), dtype=np.uint64), np.zeros(64))
+        none = np.zeros((sum(data.shape), 1), dtype=np.uint64)
+        self._state = self._at(WeightedBoxes(words=none, weights=np.zeros(64)))
 
     def evaluate(self, words: WordArray, count: int, weights: FloatArray) -> tuple[float, float]:
         """Move the gradient to a weighted sum of vertices; return its error and product."""
         n_words = max(1, -(-count // 64))
-        self._state = self._at(words[:, :n_words].copy(), weights[: 64 * n_words].copy())
-        error, product = sum(self._ask("evaluate", self._state), np.zeros(2)).tolist()
-        return error, product
+        sent = words[:, :n_words].copy(), weights[: 64 * n_words].copy()
+        return self._move_to(WeightedBoxes(words=sent[0], weights=sent[1]))
+
+    def evaluate_components(self, factors: FloatArray, weights: FloatArray) -> tuple[float, float]:
+        """Move the gradient to a weighted sum of components; return its error and product."""
+        return self._move_to(_copied(factors, weights))
+
+    def normal_equations(
+        self, mode: int, factors: FloatArray, weights: FloatArray, low: int, high: int
+    ) -> NormalEquations:
+        """Return the normal equations of the indices low..high-1 of a mode."""
+        state = self._at(_copied(factors, weights))
+        asked = self._ask("normal_equations", state, mode, low, high)
+        matrices, slopes, errors = zip(*asked, strict=True)
+        return NormalEquations(
+            sum(matrices[1:], matrices[0]), sum(slopes[1:], slopes[0]), float(sum(errors))
+        )
 
     def shared(self, words: WordArray, first: int, last: int) -> FloatArray:
         """Return the (last - first, last) shares of the cells that two vertices have in common."""
@@ -200,7 +226,7 @@ class ShardedCells(CellsElsewhere):
     def iterate(self) -> FloatArray:
         """Return the (u,) values of the evaluated sum, in the order of ``host``."""
         here = CpuCells(pack_cells(self._data.host(), self._radius), self._workers)
-        here.evaluate(self._state.words, self._state.weights.size, self._state.weights)
+        self._state.iterate.evaluate(here)
         return here.iterate()
 
     def sample(self, size: int, rng: np.random.Generator) -> CpuCells:
@@ -222,9 +248,21 @@ class ShardedCells(CellsElsewhere):
         )
         return CpuCells(packed, self._workers)
 
-    def _at(self, words: WordArray, weights: FloatArray) -> State:
-        one_share = 1.0 / self._data.n
-        return State(words=words, weights=weights, radius=self._radius, one_share=one_share)
+    def _move_to(self, iterate: WeightedBoxes | WeightedComponents) -> tuple[float, float]:
+        """Move the gradient to an iterate; return its error and product."""
+        self._state = self._at(iterate)
+        error, product = sum(self._ask("evaluate", self._state), np.zeros(2)).tolist()
+        return error, product
+
+    def _at(self, iterate: WeightedBoxes | WeightedComponents) -> State:
+        return State(iterate=iterate, radius=self._radius, one_share=1.0 / self._data.n)
+
+
+def _copied(factors: FloatArray, weights: FloatArray) -> WeightedComponents:
+    """Return components that do not change when those of the solver do."""
+    return WeightedComponents(
+        factors=np.array(factors, order="C"), weights=np.array(weights, order="C")
+    )
 
 
 def _joined(shards: list[Shard]) -> tuple[AnyArray, FloatArray, AnyArray]:

@@ -1,8 +1,9 @@
 """Shards on the workers of a Dask cluster.
 
 Observations are distributed over the workers once, by a hash of their cell. After that, a round
-sends bits of vertices and returns vectors of length ``sum(shape)``. A shard is the result of tasks
-that the scheduler can run again, so a lost worker costs nothing but time.
+sends bits of vertices or factors of components and returns vectors of length ``sum(shape)``, or a
+small matrix per index. A shard is the result of tasks that the scheduler can run again, so a lost
+worker costs nothing but time.
 """
 
 from __future__ import annotations

@@ -7,15 +7,16 @@ can therefore be loaded again at any time, also on another machine.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape, WordArray
-from intensor.backends.base import BoundSums, bound_sums_in
+from intensor.backends.base import BoundSums, Cells, NormalEquations, bound_sums_in
 from intensor.backends.packed_cells import count_planes
 from intensor.data.observations import Observations
+from intensor.kernels.components import fit_components, normal_equations
 from intensor.kernels.gram import gram_rows, pack_members
 from intensor.kernels.hashing import draw_cells
 from intensor.kernels.lanes import lane_products, lane_sums, lane_sums_around
@@ -30,13 +31,57 @@ EVERY_LANE = ~np.uint64(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class State:
-    """The solver's current iterate: a weighted sum of vertices, in units of the radius."""
+class WeightedBoxes:
+    """A weighted sum of vertices."""
 
     words: WordArray  # (sum(shape), n_words) transposed bits of the vertices
     weights: FloatArray  # (64 n_words,)
+
+    def fit(self, rows: AnyArray, *cells: FloatArray) -> None:
+        """Evaluate the sum on some cells; ``cells`` are the last arguments of ``fit_cells``."""
+        fit_cells(rows, self.words, self.words.shape[1], self.weights, *cells)
+
+    def evaluate(self, cells: Cells) -> tuple[float, float]:
+        """Move the gradient of cells to this sum."""
+        return cells.evaluate(self.words, self.weights.size, self.weights)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WeightedComponents:
+    """A weighted sum of graded components."""
+
+    factors: FloatArray  # (sum(shape), k)
+    weights: FloatArray  # (k,)
+
+    def fit(self, rows: AnyArray, *cells: FloatArray) -> None:
+        """Evaluate the sum on some cells; ``cells`` are the last arguments of ``fit_cells``."""
+        fit_components(rows, self.factors, self.weights, *cells)
+
+    def evaluate(self, cells: Cells) -> tuple[float, float]:
+        """Move the gradient of cells to this sum."""
+        return cells.evaluate_components(self.factors, self.weights)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class State:
+    """The solver's current iterate, in units of the radius."""
+
+    iterate: WeightedBoxes | WeightedComponents
     radius: float  # the unit of the weights and of the targets
     one_share: float  # share of a single observation
+
+    def same(self, other: State) -> bool:
+        """Say whether another state is equal to this one, bit for bit."""
+        mine, its = self.iterate, other.iterate
+        units = (self.radius, self.one_share) == (other.radius, other.one_share)
+        return (
+            units
+            and type(mine) is type(its)
+            and all(
+                np.array_equal(getattr(mine, field.name), getattr(its, field.name))
+                for field in fields(mine)
+            )
+        )
 
 
 class _Block(NamedTuple):
@@ -147,6 +192,57 @@ class Shard:
 
         return BoundSums(*self._sum(state, add_up, np.zeros(4), workers).tolist())
 
+    def normal_equations(
+        self,
+        state: State,
+        mode: int,
+        low: int,
+        high: int,
+        *,
+        workers: Workers,
+    ) -> NormalEquations:
+        """Return the normal equations of the indices low..high-1 of a mode at some components.
+
+        Every block of ``cells_at_once`` cells is sorted by the index of the mode when it is summed
+        over, so that no sorted copy of the shard is kept, and only the indices that occur in a
+        block get matrices there. Besides the answer, every thread holds a block of cells and the
+        matrices of its indices.
+        """
+        components = cast(WeightedComponents, state.iterate)
+        factors, weights = components.factors, components.weights
+        count, first = weights.size, int(mode_offsets(self.shape)[mode]) + low
+
+        def add_up(part: slice) -> tuple[IndexArray, FloatArray, FloatArray, FloatArray]:
+            rows, means, counts = self.rows[part], self.means[part], self.counts[part]
+            indices = rows[:, mode].astype(np.int64) - first
+            order = np.flatnonzero((indices >= 0) & (indices < high - low))
+            order = order[np.argsort(rows[order, mode], kind="stable")]
+            occurring, starts = np.unique(indices[order], return_index=True)
+            size, table, offset = occurring.size, factors, first
+            if size < high - low:  # their factors must be next to each other
+                table, offset = np.concatenate((factors, factors[first + occurring])), len(factors)
+            found = np.empty((size, count, count)), np.empty((size, count)), np.empty(size)
+            normal_equations(
+                np.take(rows, order, axis=0),
+                means[order] / state.radius,
+                counts[order] * state.one_share,
+                np.append(starts, order.size),
+                mode,
+                table,
+                weights,
+                offset,
+                *found,
+            )
+            return occurring, *found
+
+        matrices, slopes = np.zeros((high - low, count, count)), np.zeros((high - low, count))
+        error = 0.0
+        for indices, its_matrices, its_slopes, errors in self._each_part(add_up, workers):
+            matrices[indices] += its_matrices
+            slopes[indices] += its_slopes
+            error += float(errors.sum())
+        return NormalEquations(matrices, slopes, error)
+
     def draw(self, seed: np.uint64, threshold: np.uint64, *, workers: Workers) -> Shard:
         """Return random cells; whether a cell is drawn depends on it and the seed alone.
 
@@ -180,13 +276,12 @@ class Shard:
             rows = self.rows[part]
             targets, shares = self.means[part] / state.radius, self.counts[part] * state.one_share
             costs, totals = np.empty(rows.shape[0]), np.empty(2)
-            n_words = state.words.shape[1]
-            fit_cells(rows, state.words, n_words, state.weights, targets, shares, costs, totals)
+            state.iterate.fit(rows, targets, shares, costs, totals)
             return work(_Block(rows, targets, shares, costs, totals))
 
         return sum(self._each_part(do, workers), zero)
 
-    def _each_part(self, work: Callable[[slice], AnyArray], workers: Workers) -> Iterator[AnyArray]:
+    def _each_part(self, work: Callable[[slice], Any], workers: Workers) -> Iterator[Any]:
         """Yield the result of some work on every part, one part per thread at a time."""
         starts = range(0, self.n_cells, self.cells_at_once)
         parts = [slice(start, min(start + self.cells_at_once, self.n_cells)) for start in starts]

@@ -1,4 +1,4 @@
-"""The exact oracle's part in the fast engine: vertices that pricing missed, or a proof."""
+"""The exact oracle's part in an engine: vertices that pricing missed, or a proof."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from intensor._arrays import FlagArray, FloatArray
+from intensor._arrays import AnyArray, FlagArray, FloatArray, inner
+from intensor.backends.base import Cells
+from intensor.backends.select import Data
+from intensor.data.observations import Observations
 from intensor.oracles.base import Goal, Oracle
+from intensor.oracles.cascade import FreeBoundOracle
+from intensor.problem.objective import bound_from_sums, build_objective
 from intensor.runtime.budget import Budget
+from intensor.solver.engine import State, Witness
 from intensor.solver.fast.gram_set import key
 
 PROVEN_SHARE = 0.75  # share of the tolerance that the proven gap is to reach
@@ -70,3 +76,91 @@ def allowed_gain(tolerance: float, error: float) -> float:
     if wanted >= error:
         return 2.0 * wanted
     return 2.0 * wanted / (1.0 + float(np.sqrt(1.0 - wanted / error)))
+
+
+class Prover:
+    """Asks the exact oracle of a solve, and records what it proves.
+
+    ``polytope_signs`` are 1, and in the signed polytope also -1. A call brings at most ``pool``
+    vertices.
+    """
+
+    def __init__(
+        self, exact: Oracle, observations: Data, *, polytope_signs: Sequence[float], pool: int
+    ) -> None:
+        self._exact = exact
+        self._observations = observations
+        self._signs = polytope_signs
+        self._pool = pool
+
+    @property
+    def searches(self) -> bool:
+        """Whether the oracle searches; otherwise there is only the free bound."""
+        return not isinstance(self._exact, FreeBoundOracle)
+
+    def ask(
+        self,
+        state: State,
+        cells: Cells,
+        terms: tuple[AnyArray, FloatArray],
+        *,
+        radius: float,
+        tolerance: float,
+        known: Container[bytes],
+        budget: Budget,
+    ) -> Findings | None:
+        """Ask for vertices at the point that the cells were last evaluated at, or for a bound.
+
+        ``terms`` are the vertices or factors of that point, and their weights. Cells that are not
+        in memory have nothing but the free bound when the oracle does not search: None then.
+        """
+        if not self.searches and not isinstance(self._observations, Observations):
+            self._prove_free_bound(state, cells, terms)
+            return None
+        objective = build_objective(self._observations.host(), radius)
+        x = cells.iterate()
+        gradient = objective.gradient(x)
+        found = ask_exact(
+            self._exact,
+            gradient,
+            product=inner(gradient, x),
+            allowed=allowed_gain(tolerance, state.value - objective.constant),
+            pool=self._pool,
+            polytope_signs=self._signs,
+            incumbent=_heaviest(*terms),
+            known=known,
+            budget=budget,
+        )
+        state.exact_calls += len(self._signs)
+        state.prove(objective.lower_bound(gradient, found.bound), _witness(terms, found.source))
+        return found
+
+    def _prove_free_bound(
+        self, state: State, cells: Cells, terms: tuple[AnyArray, FloatArray]
+    ) -> None:
+        """Prove the free bound with sums over cells that stay where they are."""
+        if len(self._signs) > 1:
+            return
+        sums = cells.bound_sums()
+        bound = bound_from_sums(
+            cells.constant,
+            sums.cheapest * (1.0 + cells.n_cells * np.finfo(np.float64).eps),
+            product=sums.product,
+            size=sums.size,
+            square=sums.square,
+            terms=cells.n_cells,
+        )
+        state.prove(bound, _witness(terms, "free"))
+
+
+def _heaviest(factors: AnyArray, weights: FloatArray) -> FlagArray | None:
+    """Return the term of the largest weight as a vertex, with factors rounded; None without any."""
+    if not len(weights):
+        return None
+    rounded: FlagArray = (factors[int(np.argmax(weights))] > 0.5).astype(np.uint8)
+    return rounded
+
+
+def _witness(terms: tuple[AnyArray, FloatArray], source: str) -> Witness:
+    factors, weights = terms
+    return Witness(factors=factors.copy(), weights=weights.copy(), source=source)

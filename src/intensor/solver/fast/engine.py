@@ -14,18 +14,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intensor._arrays import FlagArray, FloatArray, Shape, inner
+from intensor._arrays import FlagArray, FloatArray, Shape
 from intensor.backends.select import Data, open_cells
-from intensor.data.observations import Observations
 from intensor.model.model import Model
 from intensor.oracles.base import Oracle
-from intensor.oracles.cascade import FreeBoundOracle
-from intensor.problem.objective import bound_from_sums, build_objective
 from intensor.runtime.budget import Budget
 from intensor.runtime.memory import cell_bytes
 from intensor.runtime.threads import Workers
-from intensor.solver.engine import State, Version, Witness
-from intensor.solver.fast.certification import Findings, allowed_gain, ask_exact
+from intensor.solver.engine import State, Version
+from intensor.solver.fast.certification import Findings, Prover
 from intensor.solver.fast.corrective import (
     ADMISSION_SHARE_WITH_PROOF,
     ADMISSION_SHARE_WITHOUT_PROOF,
@@ -54,6 +51,7 @@ class Fast(Version):
     warm_start: bool = True
     signed: bool = True
     anywhere: bool = True
+    gradable: bool = True
 
     def engine(self, observations: Data, *, exact: Oracle, settings: Settings) -> FastEngine:
         """Return an engine at the zero vertex."""
@@ -84,7 +82,12 @@ class FastEngine:
         self._observations = observations
         self._radii = [settings.radius]
         self._tolerance = settings.tolerance(observations.mean_square) / settings.radius**2
-        self._exact = exact
+        self._prover = Prover(
+            exact,
+            observations,
+            polytope_signs=(1.0, -1.0) if settings.signed else (1.0,),
+            pool=tuning.exact_pool,
+        )
         self._rng = np.random.default_rng(settings.seed)
         self._workers = Workers(settings.threads)
         self._cells = open_cells(observations, settings.radius, self._workers, settings.device)
@@ -93,13 +96,11 @@ class FastEngine:
             rng=self._rng,
             tolerance=self._tolerance,
             signed=settings.signed,
-            admission_share=ADMISSION_SHARE_WITHOUT_PROOF
-            if isinstance(exact, FreeBoundOracle)
-            else ADMISSION_SHARE_WITH_PROOF,
+            admission_share=ADMISSION_SHARE_WITH_PROOF
+            if self._prover.searches
+            else ADMISSION_SHARE_WITHOUT_PROOF,
             tuning=tuning,
         )
-        self._tuning = tuning
-        self._signs = (1.0, -1.0) if settings.signed else (1.0,)
         self._started = False
         self._settled = True
         self._lenient = MAX_LENIENT_ANSWERS
@@ -151,7 +152,8 @@ class FastEngine:
 
         No sample is solved then. When time runs out on the way, only the first vertices are taken.
         """
-        flags, signs = model.vertices.flags(), np.sign(model.weights)
+        # The components of a graded model are left out: vertices here are boxes.
+        flags, signs = model.vertices.flags(), np.sign(model.weights[: len(model.vertices)])
         self._started, self._budget = True, budget
         for start in range(0, len(flags), VERTICES_PER_WARM_BATCH):
             if start and budget.spent:
@@ -219,29 +221,20 @@ class FastEngine:
 
     def _certify(self, budget: Budget) -> None:
         """Ask the exact oracle for vertices that the heuristic missed, or for a bound."""
-        in_memory = isinstance(self._observations, Observations)
-        if isinstance(self._exact, FreeBoundOracle) and not in_memory:
-            self._prove_free_bound()
-            return
-        state, core = self.state, self._core
-        objective = build_objective(self._observations.host(), self._radii[-1])
-        x = self._cells.iterate()
-        gradient = objective.gradient(x)
-        flags, weights = self.vertices()
-        found = ask_exact(
-            self._exact,
-            gradient,
-            product=inner(gradient, x),
-            allowed=allowed_gain(self._tolerance, state.value - objective.constant),
-            pool=self._tuning.exact_pool,
-            polytope_signs=self._signs,
-            incumbent=flags[int(np.argmax(weights))] if len(flags) else None,
+        core = self._core
+        found = self._prover.ask(
+            self.state,
+            self._cells,
+            self.vertices(),
+            radius=self._radii[-1],
+            tolerance=self._tolerance,
             known=core.active.known,
             budget=budget,
         )
-        state.exact_calls += len(self._signs)
+        if found is None:
+            self.state.exhausted = True
+            return
         core.gain = found.gain
-        state.prove(objective.lower_bound(gradient, found.bound), self._witness(found.source))
         self._take_in(found)
 
     def _take_in(self, found: Findings) -> None:
@@ -257,22 +250,3 @@ class FastEngine:
             self._settled = False
         else:
             self.state.exhausted = True
-
-    def _prove_free_bound(self) -> None:
-        """Prove the free bound with sums over cells that stay where they are."""
-        if len(self._signs) == 1:
-            cells, sums = self._cells, self._cells.bound_sums()
-            bound = bound_from_sums(
-                cells.constant,
-                sums.cheapest * (1.0 + cells.n_cells * np.finfo(np.float64).eps),
-                product=sums.product,
-                size=sums.size,
-                square=sums.square,
-                terms=cells.n_cells,
-            )
-            self.state.prove(bound, self._witness("free"))
-        self.state.exhausted = True
-
-    def _witness(self, source: str) -> Witness:
-        flags, weights = self.vertices()
-        return Witness(flags=flags.copy(), weights=weights.copy(), source=source)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -33,6 +34,30 @@ class Proposals:
     best: float
 
 
+class Priced(Protocol):
+    """The vertices or components in use, as far as pricing needs them."""
+
+    @property
+    def cells(self) -> Cells:
+        """The cells, with the gradient on them."""
+
+    @property
+    def product(self) -> float:
+        """Gradient times iterate."""
+
+    @property
+    def flags(self) -> FlagArray:
+        """(k, sum(shape)) vertices to start from."""
+
+    @property
+    def signs(self) -> FloatArray:
+        """(k,) their signs, 1 or -1."""
+
+    @property
+    def known(self) -> Container[bytes]:
+        """Keys of the vertices that are not to be proposed."""
+
+
 class Pricing:
     """Alternating minimisation from a mixture of starts.
 
@@ -50,7 +75,7 @@ class Pricing:
         self._rng = rng
         self._tuning = tuning
 
-    def propose(self, active: GramSet, effort: Effort, budget: Budget) -> Proposals:
+    def propose(self, active: Priced, effort: Effort, budget: Budget) -> Proposals:
         """Return the new vertices among those that gain nearly as much as the best."""
         best = -np.inf
         found: dict[bytes, tuple[float, FlagArray, float]] = {}
@@ -112,7 +137,7 @@ class Pricing:
                     found[key(row, sign)] = (row, sign)
         return _proposals(list(found.values()), best, active)
 
-    def _starts(self, active: GramSet, count: int, sign: float, *, perturb: bool) -> WordArray:
+    def _starts(self, active: Priced, count: int, sign: float, *, perturb: bool) -> WordArray:
         """Return one start per lane; with ``perturb`` the first half are perturbed vertices."""
         lanes = np.zeros(int(active.cells.offsets[-1]), dtype=np.uint64)
         noise = self._rng.integers(0, 2**64, size=(4, lanes.size), dtype=np.uint64)
@@ -155,7 +180,7 @@ class Pricing:
 
 
 def _proposals(
-    vertices: Sequence[tuple[FlagArray, float]], best: float, active: GramSet
+    vertices: Sequence[tuple[FlagArray, float]], best: float, active: Priced
 ) -> Proposals:
     flags = np.array([row for row, _ in vertices], dtype=np.uint8)
     return Proposals(

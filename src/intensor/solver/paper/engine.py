@@ -110,7 +110,9 @@ class BlendedEngine:
         )
         state.exact_calls += 1
         bound = iterate.objective.lower_bound(iterate.gradient, exact.bound)
-        witness = Witness(flags=active.flags(), weights=active.weights.copy(), source=exact.source)
+        witness = Witness(
+            factors=active.flags(), weights=active.weights.copy(), source=exact.source
+        )
         state.prove(bound, witness)
         best = exact if found is None or exact.value <= found.value else found
         self._heuristic.anchor = best.flags
