@@ -11,7 +11,7 @@ import intensor
 from benchmarks.contenders.base import Completion, Contender
 from benchmarks.contenders.ours import RTOL, SOLUTIONS, warm_up
 from benchmarks.problems import Problem
-from intensor.fitting.combine import average_models
+from intensor.model.arithmetic import average_models
 
 RADIUS = 1.0
 SHORTEST = 1e-3

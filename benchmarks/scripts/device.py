@@ -1,5 +1,5 @@
 """Times the CUDA backend: kernels against a plain copy, planted tensors end to end, the crossover,
-exact calls.
+exact calls, sums for graded components.
 
 Run on a machine with a CUDA device:
 
@@ -7,6 +7,8 @@ Run on a machine with a CUDA device:
     python -m benchmarks.scripts.device planted --n 1000000000
     python -m benchmarks.scripts.device crossover
     python -m benchmarks.scripts.device exact
+    python -m benchmarks.scripts.device graded
+    python -m benchmarks.scripts.device noisy --n 100000000
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +27,7 @@ from benchmarks.scripts.exact import CASES, STRETCH, certify, hard_costs
 from intensor.backends.cuda.cells import CudaCells
 from intensor.backends.cuda.device import array_module, free_bytes
 from intensor.backends.cuda.observations import observe_on_device
-from intensor.model.model import nmse
+from intensor.model.arithmetic import nmse
 from intensor.oracles.exact.device_enumeration import DeviceEnumerationOracle
 from intensor.oracles.exact.enumeration import EnumerationOracle
 from intensor.problem.vertex import pack_vertices
@@ -193,13 +196,75 @@ def exact() -> Iterator[str]:
             )
 
 
+def graded(n: int) -> Iterator[str]:
+    """Time a sweep of graded components: the normal equations of all modes, one after the other."""
+    for length in (LENGTH, 200):
+        columns, values, truth = draw(n, length)
+        data = observe_on_device(columns, values, shape=truth.shape)
+        del columns, values
+        cells = CudaCells(data, 1.0, Workers(None))
+        rng = np.random.default_rng(0)
+        yield f"{length}^3 n={n}: {data.n_cells} cells"
+        for count in (8, 32, 64):
+            factors = rng.random((3 * length, count))
+            weights = rng.uniform(-1.0, 1.0, count) / count
+            took = [
+                seconds(partial(cells.normal_equations, mode, factors, weights, 0, length), 3)
+                for mode in range(3)
+            ]
+            rate = 2.0 * 3 * data.n_cells * count**2 / sum(took)
+            by_mode = ", ".join(f"{1e3 * one:.1f}" for one in took)
+            evaluate = seconds(partial(cells.evaluate_components, factors, weights), 3)
+            yield (
+                f"{length}^3, {count} components: a sweep {sum(took):.4f} s (modes {by_mode} ms), "
+                f"{rate / 1e12:.1f} Tflop/s of full matrices; evaluate {1e3 * evaluate:.1f} ms"
+            )
+        start = time.perf_counter()
+        cells.orders.clear()
+        for mode in range(3):
+            cells.normal_equations(mode, factors[:, :1], weights[:1], 0, 1)
+        yield f"{length}^3: sorting by all modes {time.perf_counter() - start:.3f} s"
+
+
+def noisy(n: int) -> Iterator[str]:
+    """Solve noisy planted tensors with graded components to convergence."""
+    xp = array_module()
+    for length, size in ((200, 16), (200, 32), (LENGTH, 16), (LENGTH, 32)):
+        columns, values, truth = draw(n, length)
+        for start in range(0, n, AT_ONCE):
+            part = slice(start, min(start + AT_ONCE, n))
+            values[part] += 0.05 * xp.random.standard_normal(part.stop - start)
+        values = xp.maximum(values, 0.0)
+        for attempt in ("first", "second"):  # the first compiles or loads kernels
+            started = time.perf_counter()
+            result = intensor.solve(
+                columns,
+                values,
+                shape=truth.shape,
+                radius=1.0,
+                components="graded",
+                max_components=size,
+                rtol=1e-5,
+                exact="off",
+                time_limit=60,
+            )
+            took = time.perf_counter() - started
+            yield (
+                f"{length}^3 n={n}, {size} components, {attempt}: {took:.2f} s, {result}, NMSE "
+                f"{nmse(result.model, truth):.2e}, {result.counters.local_steps} sweeps"
+            )
+        del columns, values
+
+
 def main() -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("kernels", "planted", "crossover", "exact"))
+    parser.add_argument(
+        "what", choices=("kernels", "planted", "crossover", "exact", "graded", "noisy")
+    )
     parser.add_argument("--n", type=int, default=10**8)
     given = parser.parse_args()
-    sized = given.what in ("kernels", "planted")
+    sized = given.what in ("kernels", "planted", "graded", "noisy")
     lines = globals()[given.what](*([given.n] if sized else []))
     for line in lines:
         print(line, flush=True)

@@ -22,7 +22,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 import intensor
-from intensor.model.model import nmse
+from intensor.model.arithmetic import nmse
 
 LENGTH = 2000
 ROWS = 10_000_000
