@@ -28,8 +28,8 @@ def test_no_kernel_leaves_its_arrays():
     environment.pop("NUMBA_CACHE_DIR", None)
     command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal", "tests"]
     command += [f"--ignore=tests/{folder}" for folder in ELSEWHERE]
-    # With checks the compiler adds up in another order, so that last bits differ, and with them what
-    # solves and fits find on their way.
+    # With checks the compiler adds up in another order, so that last bits differ, and with them
+    # what solves and fits find on their way.
     for name in ("test_solves_give_what_they_did", "test_fits_give_what_they_did"):
         command.append(f"--deselect=tests/test_golden.py::{name}")
     done = subprocess.run(

@@ -29,7 +29,6 @@ AUTOMATIC = {
     "baseline": "auto",
     "remainder": "auto",
     "validation": "auto",
-    "scoring": "balanced",
     "random_state": 0,
 }
 """The one rule for all data sets: components, radius, transform, baseline, remainder and number of

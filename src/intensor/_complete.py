@@ -14,7 +14,7 @@ from intensor.containers import Container, open_container
 from intensor.errors import DenseTooLargeError, NothingToFillWarning
 from intensor.fitting.fit import fit
 from intensor.fitting.options import fit_options
-from intensor.fitting.record import Fit
+from intensor.fitting.record import Fit, predict_cells
 from intensor.model.predictor import UnseenCells, index_counts, known_cells
 from intensor.options import declared
 from intensor.options.declared import FitOptions
@@ -143,7 +143,7 @@ def _predict(found: Fit, container: Container, at_once: int = CELLS_AT_ONCE) -> 
     """Predict the missing cells, a part at a time."""
     predicted = np.empty(container.n_missing)
     for part in _parts(predicted.size, at_once):
-        predicted[part] = found.predictor.predict(container.missing(part), unseen=Unseen.MEAN)
+        predicted[part] = predict_cells(found, container.missing(part), unseen=Unseen.MEAN)
     return predicted
 
 

@@ -26,7 +26,7 @@ from intensor.data.observations import observe
 from intensor.errors import RemainderWarning
 from intensor.fitting import combine as combine_module
 from intensor.fitting.combine import average_results
-from intensor.fitting.kriging import krige
+from intensor.fitting.kriging import ROUNDS, krige
 from intensor.fitting.options import DEFAULT_RTOL
 from intensor.fitting.preparation import prepare
 from intensor.model.arithmetic import average_models
@@ -144,7 +144,7 @@ def test_kriging_adds_the_expected_remainder_of_the_boxes(options):
     assert np.array_equal(found.model.weights, plain.model.weights)
     assert (found.objective, found.bound) == (plain.objective, plain.bound)
     prepared = prepare(samples_of(data), options_of(**options).scales[0])
-    remainder = krige(prepared.observations, plain.model, budget=Budget(), seed=2)
+    remainder = krige(prepared.observations, plain.model, budget=Budget(), seed=2, rounds=ROUNDS)
     assert np.array_equal(found.predictor.remainder.field, remainder.field)
     added = found.predictor.fitted(cells) - plain.predictor.fitted(cells)
     np.testing.assert_allclose(added, remainder.field[tuple(cells.T)], atol=1e-12)

@@ -42,7 +42,9 @@ def drawn(shape=(5, 4, 3), seed=0, repeats=4):
 
 
 def kriged(model, observations, **options):
-    return krige(observations, model, **{"budget": Budget(), **options}).field
+    """Return the kriged field, after the rounds of boxes unless it is a rough one."""
+    rounds = 0 if options.get("rough") else ROUNDS
+    return krige(observations, model, **{"budget": Budget(), "rounds": rounds, **options}).field
 
 
 def started(model, observations, seed=0):

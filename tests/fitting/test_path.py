@@ -304,10 +304,10 @@ def test_a_remainder_is_taken_when_most_folds_say_so(monkeypatch):
         votes = iter(wanted)
 
         def vote(fold, predictor, votes=votes):
-            error, noise = score(fold, predictor)
+            error, noise, predicted = score(fold, predictor)
             if predictor.remainder is None:
-                return error, noise
-            return (0.5 * error if next(votes) else 1e9), noise
+                return error, noise, predicted
+            return (0.5 * error if next(votes) else 1e9), noise, predicted
 
         monkeypatch.setattr(fold_module.Fold, "_score", vote)
         found = walked(NOISY_EIGHT, remainder="auto", radius=0.5, validation=3)

@@ -42,9 +42,10 @@ def info(
 def describe(fit: Fit, errors: dict[str, float] | None = None) -> str:
     """Return the summary of a fit, and RMSE and MAE on the observations if they are known."""
     from intensor.model.model import describe_terms  # noqa: PLC0415
-    from intensor.report.summary import summarise  # noqa: PLC0415
+    from intensor.report.summary import describe_member, summarise  # noqa: PLC0415
 
     figures = summarise(fit)
+    blend = [describe_member(member) for member in fit.members] if fit.partners else []
     transform, share = figures["transform"], figures["relative_gap"]
     lengths = " x ".join(
         f"{shortened(mode)} ({length})"
@@ -70,6 +71,7 @@ def describe(fit: Fit, errors: dict[str, float] | None = None) -> str:
             ("model", f"{describe_terms(fit.model)}, radius {number(fit.radius)}{averaged}"),
             ("scale", ", ".join(name for name, choice in steps.items() if choice != "none")),
             ("validation", "" if fit.validation is None else _describe_validation(fit.validation)),
+            *(("blend" if number == 0 else "", text) for number, text in enumerate(blend)),
         ]
     )
 
@@ -86,6 +88,8 @@ def _describe_validation(validation: Validation) -> str:
         text += f"; the mean alone has {number(validation.error_of_mean)}"
         if validation.path.error >= validation.error_of_mean:
             text += ", so the fit is no better (is every column a mode? see --mode)"
+    if validation.blended is not None:
+        text += f"; the blend has {number(validation.blended)}"
     if validation.single is not None and validation.averaged is not None:
         text += (
             f"; one solution {number(validation.single)}, averaged {number(validation.averaged)}"

@@ -14,6 +14,7 @@ from functools import partial
 
 import numpy as np
 
+from intensor.fitting.blend import score_walk
 from intensor.fitting.combine import warn_no_kriging
 from intensor.fitting.component_path import walk_components
 from intensor.fitting.fold import FoldSpec
@@ -38,6 +39,9 @@ HOPELESS_RATIO = 1.1
 """Boxes are given up when their error stays above this multiple of that of graded components."""
 MAX_FINALISTS = 2
 """Most scales that are walked in full after all were scouted."""
+MAX_COMPANIONS, MAX_COMPANION_RATIO = 2, 1.1
+"""Most other scales that follow the best one to where it ended, so that their predictions can be
+blended with its own, and the largest ratio of their scouted score to the least."""
 
 
 class Candidates:
@@ -58,6 +62,7 @@ class Candidates:
         least = self._effort.min_scouted_rows if graded else self._scouting_rows
         self._large = len(training) > least  # whether scales are scouted in any case
         self._can_krige = can_krige(training)
+        self._scouted: dict[Scale, float] = {}  # scores of scales that were scouted
 
     def walk(self) -> tuple[list[RadiusPath], list[Walk]]:
         """Return the paths that were only scouted, and the walks to choose from.
@@ -69,9 +74,29 @@ class Candidates:
         boxes = [scale for scale in self._options.scales if not scale.graded]
         scouted, walks = self._walk_scales(graded or boxes)
         self._warn_if_never_kriged(walks)
-        if graded and boxes:
-            walks += self._walk_boxes_too(min(walks, key=lambda one: one.path.error), boxes)
-        return scouted, walks if graded else self._walk_again_without_kriging(walks)
+        if not graded:
+            return scouted, self._walk_again_without_kriging(walks)
+        best = min(walks, key=partial(self._score, held_out=self._splits))
+        if boxes:
+            walks += self._walk_boxes_too(best, boxes)
+        return scouted, walks + self._walk_companions(best, [one.scale for one in walks])
+
+    def _score(self, one: Walk, held_out: Sequence[Split]) -> float:
+        return score_walk(one, held_out, self._options.scoring)
+
+    def _walk_companions(self, best: Walk, walked: Sequence[Scale]) -> list[Walk]:
+        """Walk other scales that were nearly as good when scouted to where the best one ended."""
+        if self._options.n_solutions is not None or best.cut or not best.scale.graded:
+            return []
+        most = MAX_COMPANION_RATIO * min(self._scouted.values(), default=0.0)
+        order = sorted(self._scouted, key=self._scouted.__getitem__)
+        others = [one for one in order if one not in walked and self._scouted[one] <= most]
+        found = []
+        for scale in others[:MAX_COMPANIONS]:
+            if self._journal.decide(f"no companion, {scale.name}", self._budget.spent):
+                break
+            found.append(self._walk("companion", self._splits, scale, self._budget, like=best.path))
+        return [one for one in found if not one.cut]
 
     def _walk_boxes_too(self, best: Walk, scales: Sequence[Scale]) -> list[Walk]:
         """Walk boxes in the scale of the best graded walk, if there are few observations."""
@@ -98,7 +123,7 @@ class Candidates:
             return [], walks
         scouted = [replace(one.path, sampled=True) for one in walks]
         if self._journal.decide("only scouted", self._budget.spent):
-            best = min(walks, key=lambda one: one.path.error)
+            best = min(walks, key=lambda one: self._scouted[one.scale])
             return scouted, [best._replace(cut=True)]
         return scouted, self._walk_in_turn("foremost", self._pick_finalists(walks))
 
@@ -117,8 +142,10 @@ class Candidates:
         walks = self._walk_all("scout", scales, budget, scouted_splits, one_radius=one_radius)
         brief = budget.elapsed < BRIEF_SHARE * self._budget.remaining
         if self._journal.decide("briefly", one_radius and not self._large and brief):
-            walks = self._walk_all("walk", scales, budget, self._splits)
+            scouted_splits = self._splits
+            walks = self._walk_all("walk", scales, budget, scouted_splits)
             one_radius = False
+        self._scouted = {one.scale: self._score(one, scouted_splits) for one in walks}
         unfinished = self._large or one_radius or budget.spent
         return walks, not self._journal.decide("scouted", unfinished)
 
@@ -127,7 +154,7 @@ class Candidates:
 
         On many observations graded scales are compared reliably, and a second walk takes long.
         """
-        errors = np.array([one.path.error for one in scouted])
+        errors = np.array([self._scouted[one.scale] for one in scouted])
         many = len(self._splits[0].training) > self._effort.few_rows
         most_walked = 1 if many and scouted[0].scale.graded else MAX_FINALISTS
         order = np.argsort(errors, kind="stable")[:most_walked].tolist()
@@ -207,6 +234,7 @@ class Candidates:
         one_radius: bool = False,
         remainder: RemainderMethod | None = None,
         hopeless_error: float = math.inf,
+        like: RadiusPath | None = None,
     ) -> Walk:
         """Walk one scale, or recall the walk from the journal."""
         session, name = self._session, f"{stage}, {scale.name}"
@@ -221,7 +249,9 @@ class Candidates:
         ]
         with open_folds(specs, client=session.client, journal=journal) as folds:
             if scale.graded:
-                found = walk_components(folds, budget=own, callback=callback, one_radius=one_radius)
+                found = walk_components(
+                    folds, budget=own, callback=callback, one_radius=one_radius, like=like
+                )
             else:
                 found = walk(
                     folds,

@@ -8,12 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from intensor.fitting.blend import Blend, blend_walks, score_walk
 from intensor.fitting.candidates import Candidates
 from intensor.fitting.combine import Choice, solve_seeds
 from intensor.fitting.fold import FoldSpec
 from intensor.fitting.folds import open_folds
 from intensor.fitting.graded_fold import enough_members
-from intensor.fitting.options import RemainderMethod, Scale
+from intensor.fitting.kriging import ROUNDS
+from intensor.fitting.options import Options, RemainderMethod, Scale
 from intensor.fitting.path import Walk, approach
 from intensor.fitting.preparation import Split
 from intensor.fitting.record import Validation
@@ -51,7 +53,8 @@ def choose(session: Session) -> Choice:
             n_solutions=options.n_solutions,
         )
     scouted, walks = Candidates(session, held_out).walk()
-    best = int(np.argmin([one.path.error for one in walks]))
+    blend = _blend(options, walks, held_out)
+    best = int(np.argmax(blend.shares))
     walked = walks[best]
     validation = Validation(
         metric=options.scoring.name,
@@ -60,19 +63,41 @@ def choose(session: Session) -> Choice:
         paths=(*scouted, *(one.path for one in walks)),
         chosen=len(scouted) + best,
         error_of_mean=_error_of_mean(options.scoring, held_out),
+        blended=blend.error if np.count_nonzero(blend.shares) > 1 else None,
     )
     validation = _choose_tolerance(session, held_out, walked, validation)
     validation = _measure_averaging(session, held_out, walked, validation)
-    return Choice(
-        scale=walked.scale,
-        radius=walked.path.radius,
-        max_components=walked.path.max_components,
-        sweeps=int(walked.path.sweeps[walked.path.best]),
-        n_solutions=_count_solutions(session, walked),
-        remainder=given or walked.remainder,
-        walked=walked,
-        validation=validation,
+    n_members = int(np.count_nonzero(blend.shares))
+    first, *others = (
+        Choice(
+            scale=one.scale,
+            radius=one.path.radius,
+            max_components=one.path.max_components,
+            sweeps=int(one.path.sweeps[one.path.best]),
+            rounds=int(one.path.rounds[one.path.best]) if one.scale.graded else ROUNDS,
+            n_solutions=_count_solutions(session, one, n_members),
+            remainder=given or one.remainder,
+            walked=one,
+            share=float(share),
+        )
+        for share, one in sorted(
+            zip(blend.shares.tolist(), walks, strict=True), key=lambda pair: -pair[0]
+        )
+        if share > 0.0
     )
+    return replace(first, validation=validation, partners=tuple(others))
+
+
+def _blend(options: Options, walks: Sequence[Walk], held_out: Sequence[Split]) -> Blend:
+    """Return the shares of walks in the prediction.
+
+    Users who say how many solutions to average get that average alone.
+    """
+    if options.n_solutions is None and len(walks) > 1:
+        return blend_walks(walks, held_out, options.scoring)
+    scores = [score_walk(one, held_out, options.scoring) for one in walks]
+    best = int(np.argmin(scores))
+    return Blend(np.eye(len(walks))[best], walks[best].path.error)
 
 
 def _hold_out(session: Session) -> list[Split]:
@@ -174,8 +199,8 @@ def _expected_averaging(session: Session, walked: Walk, validation: Validation) 
     return replace(validation, single=float(path.singles[best]), averaged=float(path.errors[best]))
 
 
-def _count_solutions(session: Session, walked: Walk) -> int | None:
-    """Return how many solutions to average in the end."""
+def _count_solutions(session: Session, walked: Walk, n_members: int) -> int | None:
+    """Return how many solutions to average in the end; members of a blend share their number."""
     options, path = session.options, walked.path
     if options.n_solutions is not None or not walked.scale.graded:
         return options.n_solutions
@@ -183,13 +208,14 @@ def _count_solutions(session: Session, walked: Walk) -> int | None:
     unkriged = ~path.kriged & (path.limits == path.limits[best]) & (path.radii == path.radii[best])
     row = int(np.argmax(unkriged)) if unkriged.any() else best
     n = len(session.samples)
-    return enough_members(
+    wanted = enough_members(
         float(path.singles[row]),
         float(path.averages[row]),
         options.effort.by_size(options.effort.members, n),
         options.effort.by_size(options.effort.max_averaged, n),
         share=WORTHWHILE_SHARE,
     )
+    return -(-wanted // n_members)
 
 
 def _held_out_error(scoring: Scoring, model: Model, split: Split, scale: Scale) -> float:

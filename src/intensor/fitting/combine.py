@@ -77,13 +77,38 @@ class Choice:
     remainder: RemainderMethod  # NONE or KRIGING, never AUTO
     max_components: int | None = None  # largest number of graded components; None for boxes
     sweeps: int = FIRST_SWEEPS  # most sweeps over all graded components
+    rounds: int = ROUNDS  # in which kriging improves covariances
     n_solutions: int | None = None  # number of solutions to average; None for one
     walked: Walk | None = None  # on which the radius was chosen
     validation: Validation | None = None
+    share: float = 1.0  # of the fit in the prediction
+    partners: tuple[Choice, ...] = ()  # other scales whose fits have a share too
 
 
 def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
-    """Fit all observations as chosen: solve, average, krige."""
+    """Fit all observations as chosen, once per member of the blend.
+
+    Every member has an even part of the time that is left. Partners that there is no time for are
+    left out, and their shares go to the others.
+    """
+    members = (choice, *choice.partners)
+    fits: list[Fit] = []
+    for number, member in enumerate(members):
+        if number and (session.budget.spent or session.stopped):
+            break
+        part = session.budget.remaining / (len(members) - number)
+        budget = Budget(part, within=session.budget)
+        name = f"fit of partner {number}" if number else "fit"
+        found = _fit_member(session, member, labels, budget, name=name)
+        if not number or found.status not in CUT_SHORT:
+            fits.append(found)
+    total = math.fsum(one.share for one in fits)
+    first, *others = (replace(one, share=one.share / total) for one in fits)
+    return replace(first, partners=tuple(others))
+
+
+def _fit_member(session: Session, choice: Choice, labels: Labels, own: Budget, *, name: str) -> Fit:
+    """Fit all observations in one scale: solve, average, krige."""
     prepared = prepare(session.samples, choice.scale)
     given = session.options.radius
     if given is not None:
@@ -95,8 +120,8 @@ def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
         radius=choice.radius or prepared.largest_value,
         tolerance=None if choice.validation is None else choice.validation.tolerance,
         walked=choice.walked,
-        budget=_reserve_for_kriging(session.budget, choice),
-        name="fit",
+        budget=_reserve_for_kriging(own, choice),
+        name=name,
         warm=choice.remainder is RemainderMethod.KRIGING,
         n=choice.n_solutions or 1,
         max_components=choice.max_components,
@@ -108,8 +133,7 @@ def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
     result = _prefer_walked_model(result, choice.walked, prepared, session.options.solver.threads)
     remainder = None
     if choice.remainder is RemainderMethod.KRIGING:
-        graded = choice.max_components is not None
-        remainder = _krige(session, prepared, result.model, graded=graded)
+        remainder = _krige(session, prepared, result.model, choice.rounds, own)
     return Fit(
         predictor=prepared.predictor(result.model, remainder),
         result=result,
@@ -117,6 +141,7 @@ def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
         n=len(session.samples),
         n_solutions=len(results),
         validation=choice.validation,
+        share=choice.share,
     )
 
 
@@ -345,16 +370,14 @@ def _reserve_for_kriging(budget: Budget, choice: Choice) -> Budget:
 
 
 def _krige(
-    session: Session, prepared: Prepared, model: Model, *, graded: bool = False
+    session: Session, prepared: Prepared, model: Model, rounds: int, own: Budget
 ) -> Remainder | None:
     """Krige closely, or roughly where there is too little time; warn when there is none.
-
-    The covariances of graded models are smooth as they are, and rounds would only follow noise.
 
     Validation kriges roughly too, so its choice still holds. After Ctrl-C kriging may take another
     moment, which is enough for small tensors.
     """
-    budget = Budget(KRIGING_GRACE_SECONDS) if session.budget.interrupted else session.budget
+    budget = Budget(KRIGING_GRACE_SECONDS) if session.budget.interrupted else own
     solver = session.options.solver
 
     def attempt(*, rough: bool) -> Remainder | None:
@@ -365,7 +388,7 @@ def _krige(
             threads=solver.threads,
             seed=solver.seed,
             rough=rough,
-            rounds=0 if graded else ROUNDS,
+            rounds=0 if rough else rounds,
         )
 
     if math.isinf(budget.remaining):

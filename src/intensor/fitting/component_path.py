@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from intensor._arrays import FloatArray
 from intensor.fitting.fold import FIRST_SWEEPS, Request, Step
 from intensor.fitting.folds import Folds
 from intensor.fitting.graded_fold import count_members, error_of_average
@@ -23,9 +24,10 @@ FIRST_RADIUS_RATIO = 4.0
 number is the stronger regulariser, and a small radius keeps peaked profiles from forming."""
 RADIUS_STEP = 2.0
 """Factor between two radii that are compared at the chosen number of components."""
-MAX_SIZES_WITHOUT_GAIN, FEW_COMPONENTS = 2, 16
-"""A walk ends after this many numbers of components without a better error, and one more up to
-``FEW_COMPONENTS``, where another number costs little."""
+MAX_SIZES_WITHOUT_GAIN, FEW_COMPONENTS, MANY_COMPONENTS = 2, 16, 64
+"""A walk ends after this many numbers of components without a better error, one more up to
+``FEW_COMPONENTS``, where another number costs little, and one fewer beyond ``MANY_COMPONENTS``: the
+time of a step grows with the square of the number."""
 MAX_EXTRAPOLATION = 2
 """Errors are compared as those of averages of at most this many times as many models as a fold has:
 farther extrapolation would rest on the outliers of single models."""
@@ -36,6 +38,8 @@ LEAST_ERROR = 1e-300  # errors of perfect folds, whose logarithm must be finite
 MIN_SIZE_GAIN = 5e-3
 """Smallest relative decrease of the error for which more components are worth their time."""
 MAX_KRIGED_COMPONENTS = 256  # most components of a model that is kriged
+KRIGING_ROUNDS = (1, 2, 4)
+"""Rounds in which covariances are improved, tried in turn for as long as the error falls."""
 MAX_SWEEP_WORK, MIN_AFFORDABLE_SIZE = 2 * 10**9, 64
 """Most multiplications in a sweep over one mode, and the number of components that is always
 affordable."""
@@ -75,6 +79,7 @@ class ComponentWalk:
         self._always_krige = folds.specs[0].remainder is RemainderMethod.KRIGING
         self.rows: list[dict[str, Any]] = []
         self.models: tuple[Model, ...] = ()
+        self.predicted: tuple[FloatArray, ...] = ()
         self.least = math.inf
         self._last_is_best = False
         self.cut = False
@@ -93,6 +98,7 @@ class ComponentWalk:
         more: int = 0,
         from_best: bool = False,
         kriged: bool = False,
+        rounds: int = 0,
     ) -> float:
         """Take a step with all folds and return its score, infinite if a limit cut it off.
 
@@ -106,6 +112,7 @@ class ComponentWalk:
             keep=self._last_is_best,
             from_kept=from_best and not self._last_is_best,
             kriged=kriged or self._always_krige,
+            rounds=rounds,
         )
         sweeps = request.sweeps + (int(self._best_row["sweeps"]) if from_best else 0)
         (steps,) = self._folds.take([request], self._budget, self._callback)
@@ -127,6 +134,7 @@ class ComponentWalk:
                 "kriged": np.mean([step.kriged for step in steps]) > 0.5,
                 "limits": float(size),
                 "sweeps": float(sweeps),
+                "rounds": float(rounds),
                 "singles": np.mean([step.single_error for step in steps]),
                 "averages": np.mean([step.average_error for step in steps]),
                 "scores": score,
@@ -135,6 +143,7 @@ class ComponentWalk:
         self._last_is_best = score < self.least
         if self._last_is_best:
             self.models = tuple(step.model for step in steps)
+            self.predicted = tuple(step.predicted for step in steps)
             self.least = score
         return score
 
@@ -170,23 +179,32 @@ class ComponentWalk:
 
 
 def walk_components(
-    folds: Folds, *, budget: Budget, callback: Callback, one_radius: bool = False
+    folds: Folds,
+    *,
+    budget: Budget,
+    callback: Callback,
+    one_radius: bool = False,
+    like: RadiusPath | None = None,
 ) -> Walk:
     """Walk up the numbers of components until held-out cells are predicted no better.
 
     Then try larger radii and more sweeps at the best number, and kriging at the best of all. With
     ``one_radius`` only a few numbers are tried, and kriging, which is enough to compare scales.
+    With ``like``, the walk goes straight to where the path of another scale ended.
     """
     walk = ComponentWalk(folds, budget, callback)
     given = folds.options.radius
     radius = given or min(FIRST_RADIUS_RATIO * folds.largest_value, LARGEST_MAGNITUDE)
-    _grow(walk, radius, folds, scouting=one_radius)
-    if given is None and not one_radius:
-        _raise_radius(walk)
-    if not one_radius:
-        _polish(walk)
-    if folds.may_krige and not walk.over:
-        _krige(walk, folds, once=one_radius)
+    if like is not None:
+        _follow(walk, radius, like, may_krige=folds.may_krige)
+    else:
+        _grow(walk, radius, folds, scouting=one_radius)
+        if given is None and not one_radius:
+            _raise_radius(walk)
+        if not one_radius:
+            _polish(walk)
+        if folds.may_krige and not walk.over:
+            _krige(walk, folds, once=one_radius)
     scale, rows = folds.scale, walk.rows
     columns: dict[str, Any] = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     path = RadiusPath(
@@ -195,7 +213,7 @@ def walk_components(
         metric=folds.options.scoring.name,
         **columns,
     )
-    return Walk(scale, path, walk.models, walk.cut, walk.kriging_seconds)
+    return Walk(scale, path, walk.models, walk.predicted, walk.cut, walk.kriging_seconds)
 
 
 def _geometric_mean(errors: Sequence[float]) -> float:
@@ -213,8 +231,26 @@ def _grow(walk: ComponentWalk, radius: float, folds: Folds, *, scouting: bool) -
         error = walk.take(radius, size)
         without_gain = 0 if error < (1.0 - MIN_SIZE_GAIN) * least else without_gain + 1
         least = min(least, error)
-        if walk.over or without_gain >= MAX_SIZES_WITHOUT_GAIN + (size <= FEW_COMPONENTS):
+        patience = MAX_SIZES_WITHOUT_GAIN + (size <= FEW_COMPONENTS) - (size > MANY_COMPONENTS)
+        if walk.over or without_gain >= patience:
             break
+
+
+def _follow(walk: ComponentWalk, first_radius: float, like: RadiusPath, *, may_krige: bool) -> None:
+    """Take the steps that lead to the number of components and the radius of another path.
+
+    The radius is the same multiple of the first one. Half of the components come first, since fewer
+    may be enough in this scale.
+    """
+    size = int(like.limits[like.best])
+    radius = min(first_radius * like.radius / float(like.radii[0]), LARGEST_MAGNITUDE)
+    for number in sorted({max(1, size // 2), size}):
+        if walk.over:
+            return
+        walk.take(radius, number)
+    if may_krige and not walk.over:
+        rounds = int(like.rounds[like.best])
+        walk.take(*walk.best, more=1, from_best=True, kriged=True, rounds=rounds)
 
 
 def _affordable_size(folds: Folds) -> int:
@@ -228,10 +264,11 @@ def _affordable_size(folds: Folds) -> int:
 
 
 def _krige(walk: ComponentWalk, folds: Folds, *, once: bool) -> None:
-    """Try kriging at the best number and radius, and then with more components in a larger radius.
+    """Try kriging at the best number and radius, then more components in a larger radius.
 
     Kriging takes from a model which indices are alike. A model that is too rich to predict well
-    itself can still tell more about that.
+    itself can still tell more about that. Last come rounds, which fit the covariances to the
+    observed cells.
     """
     radius, size = walk.best
     before = walk.take(radius, size, more=1, from_best=True, kriged=True)
@@ -246,6 +283,14 @@ def _krige(walk: ComponentWalk, folds: Folds, *, once: bool) -> None:
         if not score < before:
             break
         before = score
+    for rounds in KRIGING_ROUNDS:
+        before = walk.least
+        if (
+            walk.over
+            or not walk.take(*walk.best, more=1, from_best=True, kriged=True, rounds=rounds)
+            < (1.0 - MIN_SIZE_GAIN) * before
+        ):
+            break
 
 
 def _polish(walk: ComponentWalk) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,6 +75,10 @@ class Explanation:
         The sum of all contributions: the prediction in the fitted scale.
     prediction
         The prediction in the units of the data, which is never below 0.
+    share, partners
+        For a fit with partners: what is said above is about the fit itself, whose prediction has
+        this share, and about each partner in an explanation of its own. Predictions times shares
+        add up to ``blended``.
     """
 
     modes: tuple[str, ...]
@@ -84,6 +88,15 @@ class Explanation:
     terms: tuple[Contribution, ...]
     fitted: float
     prediction: float
+    share: float = 1.0
+    partners: tuple[Explanation, ...] = ()
+
+    @property
+    def blended(self) -> float:
+        """What the fit predicts, with its partners."""
+        if not self.partners:
+            return self.prediction
+        return math.fsum(one.share * one.prediction for one in (self, *self.partners))
 
     def to_frame(self) -> Any:
         """Return the terms as a table of pyarrow, a row per term.
@@ -117,16 +130,26 @@ class Explanation:
             rest = math.fsum(term.value for term in others)
             noun = "other part" if len(others) == 1 else "other parts, each of them smaller"
             rows.append((f"{rest:+.6g}", f"{len(others)} {noun}"))
-        scale = self.value_name
-        if self.transform != IDENTITY.name:
-            scale = f"{self.transform} of {scale}"
-        rows.append((f"= {self.fitted:.6g}", f"{scale}, the sum"))
+        rows.append((f"= {self.fitted:.6g}", f"{self._describe_scale()}, the sum"))
         width = max(len(figure) for figure, _ in rows)
-        lines = [f"{self.value_name} of {cell}: {self.prediction:.6g}"]
+        lines = [f"{self.value_name} of {cell}: {self.blended:.6g}"]
+        if self.partners:
+            lines.append(f"  {self._describe_share()}, the sum of")
         lines += [f"  {figure:>{width}}  {text}" for figure, text in rows]
         if note := self._describe_way_back():
             lines.append(f"  {note}")
+        for number, one in enumerate(self.partners, start=1):
+            lines.append(f"  {one._describe_share()}, by partner {number}: {one._describe_scale()}")
         return "\n".join(map(_printable, lines))
+
+    def _describe_share(self) -> str:
+        return f"{self.share:.0%} of it is {self.prediction:.6g}"
+
+    def _describe_scale(self) -> str:
+        """Return the name of what the parts add up to."""
+        if self.transform == IDENTITY.name:
+            return self.value_name
+        return f"{self.transform} of {self.value_name}"
 
     def _describe(self, term: Contribution) -> str:
         if term.weight is None:
@@ -155,6 +178,12 @@ def _printable(line: str) -> str:
 def explain(fit: Fit, cell: Any, *, unseen: str = "warn") -> Explanation:
     """Return what makes up the prediction of a cell; ``Fit.explain`` describes the arguments."""
     known, names = _find_cell(fit, cell, as_unseen(unseen))
+    partners = tuple(_explain_member(one, known, names) for one in fit.partners)
+    return replace(_explain_member(fit, known, names), partners=partners)
+
+
+def _explain_member(fit: Fit, known: IndexArray, names: tuple[str, ...]) -> Explanation:
+    """Return what makes up the prediction of one member of a fit."""
     predictor = fit.predictor
     described = [
         f"{mode} {name}" if index >= 0 else f"an average {mode}"
@@ -176,6 +205,7 @@ def explain(fit: Fit, cell: Any, *, unseen: str = "warn") -> Explanation:
         terms=tuple(terms),
         fitted=fitted,
         prediction=float(predictor.transform.undo(np.array([fitted]))[0]),
+        share=fit.share,
     )
 
 

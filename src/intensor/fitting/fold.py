@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from intensor._arrays import Shape
+from intensor._arrays import FloatArray, Shape
 from intensor.fitting.kriging import can_krige, krige
 from intensor.fitting.options import Options, RemainderMethod, Scale
 from intensor.fitting.preparation import Split, prepare
@@ -59,6 +59,7 @@ class Request(NamedTuple):
     keep: bool = False  # whether to keep the components of the last step, as the best so far
     from_kept: bool = False  # whether to begin with the components that were kept
     kriged: bool = True  # whether to see what kriging adds, where it is possible
+    rounds: int = 0  # rounds in which kriging improves covariances
 
     @property
     def stage(self) -> str:
@@ -101,6 +102,7 @@ class Step:
     kriged: bool  # whether the error includes the kriged remainder
     binds: bool  # whether a larger radius could change the fit
     model: Model
+    predicted: FloatArray  # predictions of the held-out observations, in the units of the data
     progress: Progress | None  # the last one of the solver; None when it made no iteration
     cut: bool  # whether a limit may have ended the step early: it does not compare with others
     seconds: float  # of the budget that were used when the step ended
@@ -112,6 +114,7 @@ def capture_step(step: Step) -> Tree:
     return {
         **capture_fields(step, STEP_FIELDS),
         "model": capture_model(step.model),
+        "predicted": step.predicted,
         "progress": capture_trace(() if step.progress is None else (step.progress,)),
     }
 
@@ -122,6 +125,7 @@ def restore_step(saved: TreeReader, shape: Shape) -> Step:
     return Step(
         **read_fields(saved, STEP_FIELDS),
         model=restore_model(saved.branch("model"), shape),
+        predicted=saved.finite_array("predicted", (None,)),
         progress=rows[-1] if rows else None,
         cut=False,
     )
@@ -174,9 +178,10 @@ class Fold:
         budget: Budget,
         *,
         krige_too: bool = True,
+        rounds: int = 0,
     ) -> Step:
         """Return the step that ends with a model, with its remainder kriged if that is better."""
-        error, self._noise = self._score(self._boxed.predictor(model))
+        error, self._noise, predicted = self._score(self._boxed.predictor(model))
         unkriged = error
         kriged, kriging_seconds = False, 0.0
         if self._may_krige and krige_too:
@@ -187,13 +192,14 @@ class Fold:
                 budget=budget,
                 threads=solver.threads,
                 seed=solver.seed,
+                rounds=rounds,
                 rough=True,
             )
             kriging_seconds = math.inf if remainder is None else budget.elapsed - started
             if remainder is not None:
-                other, _ = self._score(self._prepared.predictor(model, remainder))
+                other, _, kriged_too = self._score(self._prepared.predictor(model, remainder))
                 if other < error or self._spec.remainder is RemainderMethod.KRIGING:
-                    kriged, error = True, other
+                    kriged, error, predicted = True, other, kriged_too
         used = float(np.abs(model.weights).sum())
         return Step(
             error=error,
@@ -205,6 +211,7 @@ class Fold:
             # with a kriged remainder, an unused part of the radius says nothing
             binds=self._may_krige or used > (1.0 - MIN_UNUSED_RADIUS) * model.radius,
             model=model,
+            predicted=predicted,
             progress=progress,
             cut=budget.spent,
             seconds=budget.elapsed,
@@ -229,15 +236,17 @@ class Fold:
         observations = self._boxed.observations
         return FastEngine(observations, exact=FreeBoundOracle(observations), settings=settings)
 
-    def _score(self, predictor: Predictor) -> tuple[float, float]:
-        """Return the error on the held-out cells, and the mean squared one in the fitted scale."""
+    def _score(self, predictor: Predictor) -> tuple[float, float, FloatArray]:
+        """Return the error on the held-out cells, the mean squared one in the fitted scale, and the
+        predictions.
+        """
         held = self._spec.split.held
         fitted = predictor.fitted(held.coords, unseen=Unseen.MEAN)
         apart = fitted - predictor.transform.apply(held.values)
         noise = float(np.average(apart**2, weights=held.weights))
         predicted = predictor.transform.undo(fitted)
         error = self._spec.options.scoring.measure(held.values, predicted, held.weights)
-        return error, noise
+        return error, noise, predicted
 
     def capture(self) -> Tree:
         """Return the state of the fold after a step."""

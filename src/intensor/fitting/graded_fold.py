@@ -142,6 +142,7 @@ class GradedFold(Fold):
             last,
             budget,
             krige_too=request.kriged,
+            rounds=request.rounds,
         )
         return replace(step, single_error=self._mean_error(models))
 

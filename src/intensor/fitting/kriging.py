@@ -6,13 +6,19 @@ The targets y of the observed cells (in the fitted scale, without the baseline) 
 
 with one covariance matrix per mode: two cells are alike when their indices are alike in every mode.
 The first covariances are those of the tensor of the boxes, which is known in every cell. They are
-found mode by mode, each with the covariances of the other modes removed, in several passes. The
-expected f of all cells given y solves a linear system with the observed cells as unknowns, by
-conjugate gradients, whose products are one matrix product per mode. Numbers are double: small noise
-beside smooth covariances makes the system too ill-conditioned for single precision. Rounds of
-expectation and maximisation then fit covariances and noise to the observed cells. The expectation
-is taken over one draw from the conditional distribution, which is enough, since an entry of K_k is
-an average over all cells that share a pair of indices.
+found mode by mode, each with the covariances of the other modes removed, in several passes.
+
+The expected f of all cells given y is R u, where R is the product of roots of the covariances, K_k
+= R_k R_k', and u minimises ``|u|^2 + sum over observed cells of weight (y - R u)^2 / noise``. That
+is a linear system in u, solved by conjugate gradients, whose products are one matrix product per
+mode. With roots along the eigenvectors, the system would be diagonal if all cells were observed;
+that diagonal is the preconditioner, and tens of steps are enough however small the noise. (In the
+system with the observed cells as unknowns, no diagonal helps: an eigenvector that is cut down to
+the observed cells is no longer smooth, and hundreds of steps are needed.) Numbers are double.
+
+Rounds of expectation and maximisation then fit covariances and noise to the observed cells. The
+expectation is taken over one draw from the conditional distribution, which is enough, since an
+entry of K_k is an average over all cells that share a pair of indices.
 
 The tensor is dense here, so this is for tensors that fit in memory and are not too sparse.
 """
@@ -34,7 +40,7 @@ from intensor.model.predictor import Remainder
 from intensor.runtime.budget import Budget
 
 ROUNDS = 1
-"""Number of rounds of expectation and maximisation; more would follow the noise."""
+"""Number of rounds of expectation and maximisation for boxes, whose edges they smooth."""
 ROUNDS_WITHOUT_BOXES = 4
 """Fewest rounds when there is no box to take the first covariances from."""
 FIRST_CORRELATION, FIRST_SIGNAL_SHARE = 0.5, 0.8
@@ -53,13 +59,14 @@ MAX_CELLS_PER_OBSERVED = 32.0
 """Most cells of the tensor per observed cell."""
 MAX_MODE_LENGTH = 4096
 """Most indices of a mode, because the root of its covariance matrix is inverted."""
-MAX_STEPS, TOLERANCE = 200, 1e-3
+MAX_STEPS, TOLERANCE = 300, 1e-4
 """Most steps of conjugate gradients, and the relative size of the error at which they end."""
-MAX_LAST_STEPS, LAST_TOLERANCE = 500, 1e-4
+MAX_LAST_STEPS, LAST_TOLERANCE = 1000, 1e-5
 """The same for the last system, whose solution gives the prediction."""
 COMPONENTS_AT_ONCE = 32  # graded components that are added to the dense tensor at a time
 MAX_EIGEN_LENGTH = 1024
-"""Most indices of a mode whose covariance is decomposed to speed the conjugate gradients up."""
+"""Most indices of a mode whose root is along the eigenvectors of its covariance; longer ones, which
+would take too long, have triangular roots and need more steps."""
 MIN_NOISE = 1e-6
 """Least noise, as a share of the mean square of the targets."""
 PRIOR = 1.0
@@ -98,16 +105,15 @@ def krige(
     budget: Budget,
     threads: int | None = 1,
     seed: int = 0,
-    rounds: int = ROUNDS,
+    rounds: int = 0,
     rough: bool = False,
     max_piece: int = MAX_PIECE,
 ) -> Remainder | None:
     """Return the expected difference between every cell and the prediction of a model.
 
     If the budget is spent before the end, None is returned: half a remainder would be worse than
-    none. With ``rough``, the covariances of the boxes are not improved in rounds, and the last
-    system is solved less closely: that is enough to compare models and takes a fraction of the
-    time.
+    none. The covariances of the boxes are improved in ``rounds``. With ``rough``, the last system
+    is solved less closely, which is enough to compare models.
     """
     algebra = FieldAlgebra(budget, threads, max_piece=max_piece)
     with contextlib.suppress(OutOfTimeError), algebra.running():
@@ -124,8 +130,6 @@ def krige(
             return Remainder(field=np.zeros(observations.shape))  # the boxes explain everything
         if np.ptp(boxes) == 0.0:
             rounds = max(rounds, ROUNDS_WITHOUT_BOXES) if rounds else 0
-        elif rough:
-            rounds = 0
         kriging = _Kriging(
             boxes / size,
             columns,
@@ -188,7 +192,6 @@ class _Kriging:
         random = np.random.default_rng([seed, 3])
         self._drawn_field = random.standard_normal(shape)
         self._drawn_noise = random.standard_normal(shape)
-        self._drawn_solution = np.zeros(shape)
 
     def _first_covariances(self, boxes: FloatArray) -> list[AnyArray]:
         """Return the covariances of a tensor that is known in every cell."""
@@ -209,9 +212,7 @@ class _Kriging:
 
     def expected(self, tolerance: float = LAST_TOLERANCE) -> AnyArray:
         """Return the expected field of all cells."""
-        start = np.zeros_like(self._targets)
-        solution = self._solve(self._targets, start, MAX_LAST_STEPS, tolerance)
-        return self._algebra.multiply(solution, self._covariances)
+        return self._expect(self._targets, MAX_LAST_STEPS, tolerance)
 
     def improve(self, tolerance: float = TOLERANCE) -> None:
         """Draw a field given the observed cells, and take over its covariances and noise."""
@@ -219,8 +220,7 @@ class _Kriging:
         field = self._algebra.multiply(self._drawn_field, roots)
         noise = self._drawn_noise * np.sqrt(self._noise * self._inverse_weights)
         apart = self._known * (self._targets - field) - noise
-        self._drawn_solution = self._solve(apart, self._drawn_solution, MAX_STEPS, tolerance)
-        field += self._algebra.multiply(self._drawn_solution, self._covariances)
+        field += self._expect(apart, MAX_STEPS, tolerance)
         error = (self._targets - field)[self._at].astype(np.float64)
         square = inner(self._weights, error**2) / float(self._weights.sum())
         self._noise = max(square, self._least_noise)
@@ -256,60 +256,55 @@ class _Kriging:
         slabs = np.moveaxis(field, mode, 0).reshape(field.shape[mode], -1).astype(np.float64)
         return self._algebra.square(slabs) / slabs.shape[1]
 
-    def _solve(
-        self, right: AnyArray, start: AnyArray, max_steps: int, tolerance: float
-    ) -> AnyArray:
-        """Solve (known K known + noise / weights) x = right by conjugate gradients.
+    def _expect(self, targets: AnyArray, max_steps: int, tolerance: float) -> AnyArray:
+        """Return the expected field of all cells, given targets in the observed ones.
 
-        The preconditioner is the inverse of the matrix as if every cell were known with the same
-        noise, which the eigenvectors of the covariances make a product over modes.
+        Conjugate gradients solve ``u + R' W R u = R' W targets``, with W the weights of observed
+        cells over the noise. The preconditioner takes every cell to be observed with the mean of W.
         """
-        noise = self._noise * self._inverse_weights
-        vectors, scale = self._spectrum()
-        transposed = [np.ascontiguousarray(one.T) for one in vectors]
+        precision = np.zeros(self._shape)
+        precision[self._at] = self._weights / self._noise
+        roots, variances = self._roots()
+        transposed = [np.ascontiguousarray(root.T) for root in roots]
+        scale = 1.0 / (1.0 + variances * float(precision.mean()))
 
-        def operate(x: AnyArray) -> AnyArray:
-            return self._known * self._algebra.multiply(x, self._covariances) + noise * x
+        def gather(field: AnyArray) -> AnyArray:
+            return self._algebra.multiply(precision * field, transposed)
 
-        def precondition(x: AnyArray) -> AnyArray:
-            if not vectors:
-                return x
-            rotated = self._algebra.multiply(x, transposed)
-            return self._known * self._algebra.multiply(scale * rotated, vectors)
-
-        solution = start.copy()
-        error = right - operate(solution)
-        towards = precondition(error)
+        error = gather(targets)
+        solution = np.zeros(self._shape)
+        towards = scale * error
         direction = towards.copy()
-        product, goal = _dot(error, towards), tolerance**2 * _dot(right, right)
+        product = _dot(error, towards)
+        goal = tolerance**2 * product
         for _ in range(max_steps):
-            if _dot(error, error) <= goal:
+            if product <= goal:
                 break
-            image = operate(direction)
+            image = direction + gather(self._algebra.multiply(direction, roots))
             step = product / _dot(direction, image)
             solution += step * direction
             error -= step * image
-            towards = precondition(error)
+            towards = scale * error
             before, product = product, _dot(error, towards)
             direction = towards + product / before * direction
-        return solution
+        return self._algebra.multiply(solution, roots)
 
-    def _spectrum(self) -> tuple[list[FloatArray], FloatArray]:
-        """Return the eigenvectors of the covariances, and the inverse of all variances with noise.
+    def _roots(self) -> tuple[list[FloatArray], FloatArray]:
+        """Return a root of every covariance, and the variances of the coordinates they belong to.
 
-        Variances are products of eigenvalues, one per cell of the rotated tensor. Long modes would
-        take too long: then there are no vectors.
+        Along the eigenvectors, variances are products of eigenvalues.
         """
-        vectors: list[FloatArray] = []
+        roots: list[FloatArray] = []
         variances: FloatArray = np.ones(())
-        if max(self._shape) > MAX_EIGEN_LENGTH:
-            return vectors, variances
         for covariance in self._covariances:
             self._algebra.check()
-            values, columns = np.linalg.eigh(covariance)
-            vectors.append(columns)
-            variances = np.multiply.outer(variances, np.maximum(values, 0.0))
-        return vectors, 1.0 / (variances + self._noise)
+            if len(covariance) > MAX_EIGEN_LENGTH:
+                roots.append(self._algebra.root(covariance))
+            else:
+                values, vectors = np.linalg.eigh(covariance)
+                roots.append(vectors * np.sqrt(np.maximum(values, 0.0)))
+            variances = np.multiply.outer(variances, (roots[-1] ** 2).sum(axis=0))
+        return roots, variances
 
 
 def _dot(one: AnyArray, other: AnyArray) -> float:

@@ -6,6 +6,8 @@ damaged file is an error and never a wrong prediction.
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from functools import partial
 from importlib import metadata
 from typing import Any
@@ -14,6 +16,7 @@ import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, Shape
 from intensor.data.checks import check_shape
+from intensor.data.labels import Labels
 from intensor.data.readers.files import check_file, check_path
 from intensor.errors import (
     EmptyDataError,
@@ -25,7 +28,7 @@ from intensor.errors import (
 )
 from intensor.fitting.label_columns import capture_labels, restore_labels
 from intensor.fitting.path import GRADED_COLUMNS, PATH_COLUMNS, PATH_TEXTS, RadiusPath, read_path
-from intensor.fitting.record import Fit, Validation
+from intensor.fitting.record import SHARE_ROUNDING, Fit, Validation
 from intensor.model.baseline import Baseline
 from intensor.model.model import Model
 from intensor.model.predictor import Predictor, Remainder
@@ -74,24 +77,32 @@ VALIDATION_FIELDS: dict[str, Getter] = {
     "held_out": TreeReader.amount,
     "chosen": TreeReader.count,
     "approach": _read_approach,
-    **dict.fromkeys(("single", "averaged", "error_of_mean"), _read_error),
+    **dict.fromkeys(("single", "averaged", "error_of_mean", "blended"), _read_error),
 }
 
 
 def save(fit: Fit, path: Any) -> None:
     """Write a fit to a model file; if it cannot be written, a file that was there stays."""
-    name = fit.predictor.transform.name
-    if name not in TRANSFORMS:
+    names = [one.predictor.transform.name for one in fit.members]
+    for name in names:
+        if name in TRANSFORMS:
+            continue
         raise SettingError(
             f"a fit with a {name} transform cannot be saved, since functions are not data; use "
             f"one of {', '.join(repr(known) for known in TRANSFORMS)}, or transform the values "
             "before the fit"
         )
     modes, label_arrays = capture_labels(fit.labels)
-    steps = sorted({row.step for row in fit.result.trace})
-    arrays = {**label_arrays, **_capture_arrays(fit, steps)}
+    arrays = {**label_arrays, **_capture_arrays(fit)}
+    header = {**_capture_header(fit, modes), **_capture_member(fit)}
+    if fit.partners:
+        partners = [{**_capture_member(one), "share": float(one.share)} for one in fit.partners]
+        header |= {"share": float(fit.share), "partners": partners}
+    for number, partner in enumerate(fit.partners):
+        stem = _partner_stem(number)
+        arrays |= {stem + name: array for name, array in _capture_arrays(partner).items()}
     try:
-        write_entries(path, _capture_header(fit, modes, steps), arrays)
+        write_entries(path, header, arrays)
     except UnicodeEncodeError as problem:
         raise LabelError(
             "the fit cannot be saved, since the name of a mode or of the values, or a label, is "
@@ -124,9 +135,23 @@ def load(path: Any) -> Fit:
         raise MODEL_FILE.damaged(path, " ".join(str(wrong).split())[:200]) from wrong
 
 
-def _capture_header(fit: Fit, modes: list[Tree], steps: list[str]) -> Tree:
-    result, baseline, witness = fit.result, fit.predictor.baseline, fit.result.witness
-    graded = any(len(model.components) for model in (fit.model, witness) if model is not None)
+def _partner_stem(number: int) -> str:
+    """Return how the names of the arrays of a partner begin."""
+    return f"partner_{number}_"
+
+
+def _steps_of(fit: Fit) -> list[str]:
+    """Return the names of the steps of a trace, which rows refer to by number."""
+    return sorted({row.step for row in fit.result.trace})
+
+
+def _is_graded(fit: Fit) -> bool:
+    models = (fit.model, fit.result.witness)
+    return any(len(model.components) for model in models if model is not None)
+
+
+def _capture_header(fit: Fit, modes: list[Tree]) -> Tree:
+    """Return what the members of a fit have in common."""
     validation = None
     if fit.validation is not None:
         pairs, paths = fit.validation.approach, fit.validation.paths
@@ -135,11 +160,23 @@ def _capture_header(fit: Fit, modes: list[Tree], steps: list[str]) -> Tree:
             "approach": [{"gap": gap, "error": error} for gap, error in pairs],
             "paths": [capture_fields(path, (*PATH_TEXTS, "sampled")) for path in paths],
         }
+    new = bool(fit.partners) or _is_graded(fit)
     return {
         "format": MODEL_FILE.format,
-        "format_version": FORMAT_VERSION if graded else BOXES_VERSION,
+        "format_version": FORMAT_VERSION if new else BOXES_VERSION,
         "intensor_version": metadata.version("intensor"),
         "shape": [int(length) for length in fit.shape],
+        "n": int(fit.n),
+        "value": fit.labels.value,
+        "modes": modes,
+        "validation": validation,
+    }
+
+
+def _capture_member(fit: Fit) -> Tree:
+    """Return what a member of a fit has of its own."""
+    result, baseline, witness = fit.result, fit.predictor.baseline, fit.result.witness
+    return {
         "radius": float(fit.radius),
         "signed": bool(fit.model.signed),
         **count_components(fit.model),
@@ -155,16 +192,12 @@ def _capture_header(fit: Fit, modes: list[Tree], steps: list[str]) -> Tree:
         else {**capture_fields(witness, ("radius", "signed")), **count_components(witness)},
         "counters": capture_fields(result.counters, COUNTER_FIELDS),
         "seconds": capture_fields(result.seconds, SECONDS_FIELDS),
-        "steps": steps,
-        "n": int(fit.n),
+        "steps": _steps_of(fit),
         "n_solutions": int(fit.n_solutions),
-        "value": fit.labels.value,
-        "modes": modes,
-        "validation": validation,
     }
 
 
-def _capture_arrays(fit: Fit, steps: list[str]) -> dict[str, AnyArray]:
+def _capture_arrays(fit: Fit) -> dict[str, AnyArray]:
     """Return the arrays of a fit by their names in the file."""
     predictor, witness = fit.predictor, fit.result.witness
     arrays: dict[str, AnyArray] = {
@@ -182,7 +215,7 @@ def _capture_arrays(fit: Fit, steps: list[str]) -> dict[str, AnyArray]:
         arrays["witness_weights"] = _as_floats(witness.weights)
         for name, array in capture_factors(witness).items():
             arrays[f"witness_{name}"] = array
-    for name, column in capture_trace(fit.result.trace, steps).items():
+    for name, column in capture_trace(fit.result.trace, _steps_of(fit)).items():
         arrays[f"trace_{name}"] = column
     for index, path in enumerate(fit.validation.paths if fit.validation else ()):
         columns = (*PATH_COLUMNS, *(GRADED_COLUMNS if path.graded else ()))
@@ -205,15 +238,33 @@ def _restore_fit(header: TreeReader, arrays: TreeReader) -> Fit:
         )
     if version == 1:  # which had no remainder
         header.tree["remainder"] = "none"
-    shape = check_shape(header.elements("shape"))
-    predictor = _restore_predictor(header, arrays, shape)
+    labels = restore_labels(header, arrays, check_shape(header.elements("shape")))
+    n = header.count("n", least=1)
+    partners = []
+    for number, saved in enumerate(header.branches("partners") if "partners" in header else ()):
+        own = _join({}, arrays, _partner_stem(number))
+        partners.append(_restore_member(saved, own, labels, n))
+    fit = replace(
+        _restore_member(header, arrays, labels, n),
+        validation=_restore_validation(header, arrays, version),
+        partners=tuple(partners),
+    )
+    total = math.fsum(one.share for one in fit.members)
+    if abs(total - 1.0) > SHARE_ROUNDING:
+        raise header.damaged(f"the shares of its members add up to {total:.6g}")
+    return fit
+
+
+def _restore_member(header: TreeReader, arrays: TreeReader, labels: Labels, n: int) -> Fit:
+    """Return a member of a fit without its validation and partners."""
+    predictor = _restore_predictor(header, arrays, labels.shape)
     return Fit(
         predictor=predictor,
         result=_restore_result(header, arrays, predictor.model),
-        labels=restore_labels(header, arrays, shape),
-        n=header.count("n", least=1),
+        labels=labels,
+        n=n,
         n_solutions=header.count("n_solutions", least=1),
-        validation=_restore_validation(header, arrays, version),
+        share=header.amount("share") if "share" in header else 1.0,
     )
 
 

@@ -44,7 +44,7 @@ PATH_TEXTS = ("transform", "baseline", "metric")
 """Attributes of a path that are text."""
 PATH_COLUMNS = ("radii", "errors", "objectives", "boxes", "noise", "seconds")
 """Attributes of a path that are arrays of numbers, one for each radius."""
-GRADED_COLUMNS = ("limits", "sweeps", "singles", "averages", "scores")
+GRADED_COLUMNS = ("limits", "sweeps", "rounds", "singles", "averages", "scores")
 """Such attributes that describe graded components, and are all 0 for boxes."""
 WALK_FIELDS: dict[str, Getter] = {"cut": TreeReader.flag, "kriging_seconds": TreeReader.number}
 
@@ -74,6 +74,8 @@ class RadiusPath:
     sweeps
         (m,) sweeps over all graded components at that number, with those of the step that this one
         went on from.
+    rounds
+        (m,) rounds in which kriging improved covariances.
     singles, averages
         (m,) for graded components, error of one model and of the average of a few, mean of the
         folds: ``errors`` are those expected of more of them.
@@ -97,6 +99,7 @@ class RadiusPath:
     kriged: AnyArray
     limits: FloatArray
     sweeps: FloatArray
+    rounds: FloatArray
     singles: FloatArray
     averages: FloatArray
     scores: FloatArray
@@ -152,6 +155,7 @@ class Walk(NamedTuple):
     scale: Scale
     path: RadiusPath
     models: tuple[Model, ...]  # one per fold, at a radius that is nearly the best
+    predicted: tuple[FloatArray, ...]  # predictions of held-out observations, as in ``models``
     cut: bool = False
     kriging_seconds: float = 0.0  # the most at any radius; infinite when there was no time for it
 
@@ -172,6 +176,7 @@ class _Progression:
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
         self.models: tuple[Model, ...] = ()
+        self.predicted: tuple[FloatArray, ...] = ()
         self.cut = False
         self.kriging_seconds = 0.0
         self.least = self._error_of_models = math.inf
@@ -201,6 +206,7 @@ class _Progression:
         self._n_without_gain = 0 if better else self._n_without_gain + 1
         if not self.models or error < (1.0 - NEARLY_BEST) * self._error_of_models:
             self.models, self._error_of_models = tuple(step.model for step in steps), error
+            self.predicted = tuple(step.predicted for step in steps)
         self.least = min(self.least, error)
         clearly_worse = error > (1.0 + CLEARLY_WORSE) * self.least
         enough = self._n_without_gain >= MAX_RADII_WITHOUT_GAIN - clearly_worse
@@ -235,7 +241,14 @@ def walk(
         metric=folds.options.scoring.name,
         **columns,
     )
-    return Walk(scale, path, progression.models, progression.cut, progression.kriging_seconds)
+    return Walk(
+        scale,
+        path,
+        progression.models,
+        progression.predicted,
+        progression.cut,
+        progression.kriging_seconds,
+    )
 
 
 def _take_steps(
@@ -308,7 +321,7 @@ def _read_graded(saved: TreeReader, name: str, shape: Shape) -> FloatArray:
     """Return a column of graded components, which paths of boxes need not have."""
     if name not in saved:
         return np.zeros(shape)
-    if name not in ("limits", "sweeps"):
+    if name not in ("limits", "sweeps", "rounds"):
         return saved.array(name, "<f8", shape)
     counts: FloatArray = saved.finite_array(name, shape, largest=MAX_MAGNITUDE)
     if (counts < 0.0).any():
@@ -323,6 +336,7 @@ def capture_walk(found: Walk) -> Tree:
         **capture_fields(found, WALK_FIELDS),
         "kriged": np.asarray(found.path.kriged, dtype=np.uint8),
         "models": [capture_model(model) for model in found.models],
+        "predicted": [{"values": values} for values in found.predicted],
     }
 
 
@@ -331,5 +345,6 @@ def restore_walk(saved: TreeReader, scale: Scale, shape: Shape) -> Walk:
     models = tuple(restore_model(model, shape) for model in saved.branches("models"))
     if not models:
         raise saved.damaged("a walk has no models")
+    predicted = tuple(fold.finite_array("values", (None,)) for fold in saved.branches("predicted"))
     path = RadiusPath(**read_path(saved, "|u1"))
-    return Walk(scale, path, models, **read_fields(saved, WALK_FIELDS))
+    return Walk(scale, path, models, predicted, **read_fields(saved, WALK_FIELDS))

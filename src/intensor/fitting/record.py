@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,9 @@ from intensor.solver.result import Result, Status, expand_model, expand_result
 
 if TYPE_CHECKING:
     from intensor.fitting.simplify import Simplified
+
+SHARE_ROUNDING = 1e-9
+"""Largest difference between 1 and the sum of the shares of a blend."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -49,6 +53,8 @@ class Validation:
     single, averaged
         Error of one solution and of the average of ``n_solutions`` at the chosen radius; None
         when only one solution was asked for, or the remainder is kriged.
+    blended
+        Error of the blend of several scales; None if there is only one.
     """
 
     metric: str
@@ -60,6 +66,7 @@ class Validation:
     single: float | None = None
     averaged: float | None = None
     error_of_mean: float | None = None
+    blended: float | None = None
 
     @property
     def path(self) -> RadiusPath:
@@ -93,6 +100,10 @@ class Fit:
         Number of models that were averaged.
     validation
         How held-out cells chose the radius and more; None when nothing had to be chosen.
+    share, partners
+        Predictions are those of this fit times its share, plus those of the partners times theirs.
+        A partner is a fit of the same observations in another scale, with a result and a
+        certificate of its own. Shares add up to 1. Most fits have no partners.
     """
 
     predictor: Predictor
@@ -101,6 +112,13 @@ class Fit:
     n: int
     n_solutions: int = 1
     validation: Validation | None = None
+    share: float = 1.0
+    partners: tuple[Fit, ...] = ()
+
+    @property
+    def members(self) -> tuple[Fit, ...]:
+        """The fit itself and its partners."""
+        return (self, *self.partners)
 
     @property
     def model(self) -> Model:
@@ -160,7 +178,7 @@ class Fit:
         chosen = as_unseen(unseen)
         named = look_up_cells(coords, self.labels)
         if named is None:
-            return self.predictor.predict(coords, unseen=chosen, stacklevel=3)
+            return predict_cells(self, coords, unseen=chosen, stacklevel=3)
         cells = known_cells(named.coords, self.predictor.counts, self.shape)
         found = UnseenCells()
         found.add(cells)
@@ -169,7 +187,7 @@ class Fit:
             return f"{named.describe(row, mode)}, which no observation of the fit has"
 
         found.report(chosen, describe)
-        return self.predictor.predict(cells, unseen=Unseen.MEAN)
+        return predict_cells(self, cells, unseen=Unseen.MEAN)
 
     def explain(self, cell: Any, *, unseen: str = "warn") -> Explanation:
         """Say which terms make up the prediction of one cell.
@@ -217,8 +235,22 @@ class Fit:
         )
         targets = self.predictor.residual_targets(cells, numbers)
         found = verify(self.result, cells, targets, sample_weight=weights, effort=effort)
-        own = (self._check_predictor(), self._check_counts(cells, weights))
-        return replace(found, checks=(*found.checks, *own))
+        checks = [*found.checks, self._check_predictor(), self._check_counts(cells, weights)]
+        if self.partners:
+            checks.append(self._check_shares())
+        for number, partner in enumerate(self.partners, start=1):
+            theirs = partner.verify(cells, numbers, sample_weight=weights, effort=effort)
+            checks += [
+                replace(check, name=f"partner {number}: {check.name}") for check in theirs.checks
+            ]
+        return replace(found, checks=tuple(checks))
+
+    def _check_shares(self) -> Check:
+        shares = [one.share for one in self.members]
+        right = min(shares) >= 0.0 and abs(math.fsum(shares) - 1.0) <= SHARE_ROUNDING
+        right &= all(one.shape == self.shape and not one.partners for one in self.partners)
+        message = f"shares of the members are {'' if right else 'not '}at least 0 with sum 1"
+        return Check(name="shares", passed=right, message=message)
 
     def _check_predictor(self) -> Check:
         mine, theirs = self.predictor.model, self.result.model
@@ -313,10 +345,23 @@ class Fit:
 
     def __repr__(self) -> str:
         lengths = " x ".join(map(str, self.shape))
+        partners = f", {len(self.partners)} partners" if self.partners else ""
         return (
-            f"<Fit {lengths}: {self.status}, {describe_terms(self.model)}, "
-            f"radius {self.radius:.6g}, objective {self.objective:.6g}, gap {self.gap:.3g}>"
+            f"<Fit {lengths}: {self.status}, {describe_terms(self.model)}, radius "
+            f"{self.radius:.6g}, objective {self.objective:.6g}, gap {self.gap:.3g}{partners}>"
         )
+
+
+def predict_cells(
+    fit: Fit, coords: Any, *, unseen: Unseen = Unseen.WARN, stacklevel: int = 2
+) -> FloatArray:
+    """Return the predictions of a fit for (n, p) positions, -1 for labels that are not known."""
+    predicted = fit.predictor.predict(coords, unseen=unseen, stacklevel=stacklevel + 1)
+    if fit.partners:
+        predicted *= fit.share
+    for partner in fit.partners:
+        predicted += partner.share * partner.predictor.predict(coords, unseen=Unseen.MEAN)
+    return predicted
 
 
 def expand_fit(fit: Fit, full: FullTensor) -> Fit:
@@ -332,4 +377,5 @@ def expand_fit(fit: Fit, full: FullTensor) -> Fit:
         baseline = replace(baseline, shape=full.shape, effects=effects)
     counts = full.expand(predictor.counts)
     predictor = replace(predictor, model=model, counts=counts, baseline=baseline)
-    return replace(fit, predictor=predictor, result=result)
+    partners = tuple(expand_fit(partner, full) for partner in fit.partners)
+    return replace(fit, predictor=predictor, result=result, partners=partners)

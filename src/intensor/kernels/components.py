@@ -147,20 +147,29 @@ def normal_equations(  # noqa: PLR0912 - one pass over the cells
 def _add_products(z: FloatArray, shared: FloatArray, out_matrix: FloatArray) -> None:
     """Add the outer products of ``CELLS_AT_ONCE`` cells to the lower half of a matrix.
 
+    Two rows are filled at a time, so that every number of ``z`` that is loaded is used twice.
     Columns are filled to a multiple of 8, a little beyond the diagonal, so that loops vectorise.
     """
     count = out_matrix.shape[0]
-    for first in range(count):
+    for first in range(0, count - 1, 2):
         a0, a1, a2, a3 = shared[0, first], shared[1, first], shared[2, first], shared[3, first]
         a4, a5, a6, a7 = shared[4, first], shared[5, first], shared[6, first], shared[7, first]
-        for column in range(min(count, (first // 8 + 1) * 8)):
+        b0, b1 = shared[0, first + 1], shared[1, first + 1]
+        b2, b3 = shared[2, first + 1], shared[3, first + 1]
+        b4, b5 = shared[4, first + 1], shared[5, first + 1]
+        b6, b7 = shared[6, first + 1], shared[7, first + 1]
+        for column in range(min(count, ((first + 1) // 8 + 1) * 8)):
+            z0, z1, z2, z3 = z[0, column], z[1, column], z[2, column], z[3, column]
+            z4, z5, z6, z7 = z[4, column], z[5, column], z[6, column], z[7, column]
             out_matrix[first, column] += (
-                a0 * z[0, column]
-                + a1 * z[1, column]
-                + a2 * z[2, column]
-                + a3 * z[3, column]
-                + a4 * z[4, column]
-                + a5 * z[5, column]
-                + a6 * z[6, column]
-                + a7 * z[7, column]
+                a0 * z0 + a1 * z1 + a2 * z2 + a3 * z3 + a4 * z4 + a5 * z5 + a6 * z6 + a7 * z7
             )
+            out_matrix[first + 1, column] += (
+                b0 * z0 + b1 * z1 + b2 * z2 + b3 * z3 + b4 * z4 + b5 * z5 + b6 * z6 + b7 * z7
+            )
+    if count % 2:
+        last = count - 1
+        for place in range(CELLS_AT_ONCE):
+            factor = shared[place, last]
+            for column in range(count):
+                out_matrix[last, column] += factor * z[place, column]

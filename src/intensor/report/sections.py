@@ -9,6 +9,7 @@ import numpy as np
 
 from intensor._verify import Verification
 from intensor.fitting.record import Fit, Validation
+from intensor.model.model import describe_terms
 from intensor.plots.curves import convergence_series, scale_name
 from intensor.plots.text import count, number, percent, seconds, signed
 from intensor.report.charts import (
@@ -104,7 +105,7 @@ def radius_section(fit: Fit) -> str:
         f"{number(validation.path.error)} at radius {number(validation.path.radius)}."
         f"{_mean_alone(validation)} All observations were then fitted with it."
         f"{_averaging(fit, validation)}</p>"
-        f'<div class="figures">{chart}</div>{_scales_table(validation)}'
+        f'<div class="figures">{chart}</div>{_scales_table(validation)}{_blend_table(fit)}'
     )
 
 
@@ -172,6 +173,42 @@ def _averaging(fit: Fit, validation: Validation) -> str:
     return (
         f" Averaging {count(fit.n_solutions)} solutions changed the held-out error from "
         f"{number(single)} to {number(averaged)}, {change}."
+    )
+
+
+def _blend_table(fit: Fit) -> str:
+    """Return the members of a blend: their shares, scales and certificates."""
+    if not fit.partners:
+        return ""
+    blended = None if fit.validation is None else fit.validation.blended
+    error = "" if blended is None else f"; its error there was {number(blended)}"
+    rows = [
+        (
+            percent(member.share),
+            escape(member.predictor.transform.name),
+            "none" if member.predictor.baseline is None else "additive",
+            "none" if member.predictor.remainder is None else "kriging",
+            escape(describe_terms(member.model)),
+            number(member.objective),
+            number(member.bound),
+            member.status.name,
+        )
+        for member in fit.members
+    ]
+    header = (
+        "share",
+        "transform",
+        "baseline",
+        "remainder",
+        "terms",
+        "objective",
+        "bound",
+        "status",
+    )
+    return (
+        f"<p>The prediction is a blend of {count(len(rows))} fits, whose shares were chosen on the "
+        f"held-out observations{error}. Each has a certificate of its own, in its own scale. The "
+        "rest of this page shows the first.</p>" + table("The blend", header, rows)
     )
 
 

@@ -13,6 +13,7 @@ from intensor.data.lookup import observed_cells
 from intensor.data.observations import cell_numbers
 from intensor.fitting.record import Fit, Validation
 from intensor.fitting.scoring import MAE, RMSE
+from intensor.model.model import describe_terms
 from intensor.model.transform import IDENTITY
 
 MAX_ROUNDING_SHARE = 1e-6
@@ -43,6 +44,8 @@ def summarise(fit: Fit) -> dict[str, Any]:
         "boxes": len(fit.model.vertices),
         "components": len(fit.model.components),
         "n_solutions": fit.n_solutions,
+        "share": fit.share,
+        "partners": [_partner_figures(partner) for partner in fit.partners],
         "n": fit.n,
         "shape": fit.shape,
         "cells": math.prod(fit.shape),
@@ -53,6 +56,36 @@ def summarise(fit: Fit) -> dict[str, Any]:
         "solve_seconds": result.seconds.total,
         "validation": None if fit.validation is None else _validation_figures(fit.validation),
     }
+
+
+def _partner_figures(partner: Fit) -> dict[str, Any]:
+    predictor = partner.predictor
+    return {
+        "share": partner.share,
+        "status": partner.status.name,
+        "objective": partner.objective,
+        "bound": partner.bound,
+        "radius": partner.radius,
+        "transform": predictor.transform.name,
+        "baseline": "none" if predictor.baseline is None else "additive",
+        "remainder": "none" if predictor.remainder is None else "kriging",
+        "boxes": len(partner.model.vertices),
+        "components": len(partner.model.components),
+        "n_solutions": partner.n_solutions,
+    }
+
+
+def describe_member(member: Fit) -> str:
+    """Return share, scale, terms and certificate of a member of a fit in words."""
+    predictor = member.predictor
+    name = predictor.transform.name
+    scale = "the values" if predictor.transform == IDENTITY else f"their {name}"
+    parts = [f"{member.share:.0%}: {describe_terms(member.model)} in {scale}"]
+    if predictor.baseline is not None:
+        parts.append("with a baseline")
+    if predictor.remainder is not None:
+        parts.append("with kriging")
+    return f"{' '.join(parts)} ({member.status.name}, gap {max(member.gap, 0.0):.3g})"
 
 
 def relative_gap(fit: Fit) -> float:
@@ -72,6 +105,7 @@ def _validation_figures(validation: Validation) -> dict[str, Any]:
         "held_out": validation.held_out,
         "error": validation.path.error,
         "error_of_mean": validation.error_of_mean,
+        "blended": validation.blended,
         "approach": [{"gap": gap, "error": error} for gap, error in validation.approach],
         "single": validation.single,
         "averaged": validation.averaged,
