@@ -20,10 +20,14 @@ from intensor.fitting.scoring import RMSE, Scoring
 
 MAX_ERROR_RATIO = 1.2
 """Largest error of a member of a blend, as a multiple of the least error of all."""
-SHARES = 20
-"""Shares of a blend are multiples of one over this number: held-out cells tell no finer ones."""
-MIN_BLEND_GAIN = 2e-3
-"""Relative decrease of the score that another member must bring."""
+TIED_ERRORS, MAX_TIED_RATIO = 2.0, 1.1
+"""Two scales are tied when their losses on held-out cells differ by less than this many standard
+errors of the difference, and their errors by less than this ratio."""
+STEPS = (0.05, 0.1, 0.2, 0.35, 0.5)
+"""Parts of the prediction that may go to a member at a time: held-out cells tell no finer ones."""
+MAX_STEPS = 12  # most times that a part of the prediction goes to a member
+MIN_BLEND_GAIN = 1e-3
+"""Relative decrease of the score that such a step must bring."""
 LEAST_SCORE = 1e-300  # of perfect predictions, whose logarithm must be finite
 
 
@@ -34,56 +38,82 @@ class Blend(NamedTuple):
     error: float
 
 
-def score_walk(walk: Walk, held_out: Sequence[Split], scoring: Scoring) -> float:
-    """Return what walks of different scales are compared by.
+def rank_walks(walks: Sequence[Walk], held_out: Sequence[Split], scoring: Scoring) -> list[int]:
+    """Return the numbers of walks of different scales, the best first.
 
-    It is the score of the predictions at the best step, lowered by what the average of as many
-    models as the last fit has is expected to gain.
+    The error decides, and between errors that are tied with the least, the error of roots.
     """
-    pairs = list(zip(held_out, walk.predicted, strict=False))
-    measured = _mean([_measure(split, values, scoring) for split, values in pairs])
-    gain = walk.path.error / measured if measured > 0.0 else 1.0
-    return gain * _mean([_score(split, values, scoring) for split, values in pairs])
+    errors = [one.path.error for one in walks]
+    least = int(np.argmin(errors))
+    tied = [
+        errors[number] <= MAX_TIED_RATIO * errors[least]
+        and _distance(one, walks[least], held_out, scoring) <= TIED_ERRORS
+        for number, one in enumerate(walks)
+    ]
+    finer = [
+        _means(
+            [
+                _errors(split, values, scoring)
+                for split, values in zip(held_out, one.predicted, strict=False)
+            ]
+        )[-1]
+        for one in walks
+    ]
+    return sorted(
+        range(len(walks)),
+        key=lambda number: (not tied[number], (finer if tied[number] else errors)[number]),
+    )
+
+
+def _distance(one: Walk, other: Walk, held_out: Sequence[Split], scoring: Scoring) -> float:
+    """Return by how many standard errors the losses of a walk are above those of another."""
+    apart = np.concatenate(
+        [
+            scoring.losses(split.held.values, mine) - scoring.losses(split.held.values, theirs)
+            for split, mine, theirs in zip(held_out, one.predicted, other.predicted, strict=False)
+        ]
+    )
+    spread = float(apart.std()) / math.sqrt(apart.size) if apart.size else 0.0
+    return float(apart.mean()) / spread if spread > 0.0 else 0.0
 
 
 def blend_walks(walks: Sequence[Walk], held_out: Sequence[Split], scoring: Scoring) -> Blend:
     """Choose the shares of walks on the held-out cells.
 
-    Walks are added one at a time, with repetition, always the one that lowers the score the most,
-    and counted. That is slow to give weight to noise.
+    The best walk comes first. Then parts of the prediction go to others, one step at a time, always
+    the step that lowers the score the most, as long as no error rises.
     """
-    scores = [score_walk(one, held_out, scoring) for one in walks]
-    best = int(np.argmin(scores))
+    best = rank_walks(walks, held_out, scoring)[0]
     most = MAX_ERROR_RATIO * walks[best].path.error
     members = [
         number
         for number, one in enumerate(walks)
         if number == best or (one.path.error <= most and not one.cut and not walks[best].cut)
     ]
-    counts = np.zeros(len(walks))
-    counts[best] = 1.0
-    least = _score_blend(walks, counts, held_out, scoring)
-    found = counts.copy()
-    while len(members) > 1 and counts.sum() < SHARES:
-        trials = []
-        for member in members:
-            more = counts.copy()
-            more[member] += 1.0
-            trials.append((_score_blend(walks, more, held_out, scoring), member))
-        score, member = min(trials)
-        counts[member] += 1.0
-        if score < (1.0 - MIN_BLEND_GAIN) * least:
-            least, found = score, counts.copy()
-    shares = found / found.sum()
-    errors = [_measure(split, values, scoring) for split, values in _mixed(walks, shares, held_out)]
-    return Blend(shares, _mean(errors))
 
+    def measure(shares: FloatArray) -> list[float]:
+        mixed = _mixed(walks, shares, held_out)
+        return _means([_errors(split, values, scoring) for split, values in mixed])
 
-def _score_blend(
-    walks: Sequence[Walk], counts: FloatArray, held_out: Sequence[Split], scoring: Scoring
-) -> float:
-    mixed = _mixed(walks, counts / counts.sum(), held_out)
-    return _mean([_score(split, values, scoring) for split, values in mixed])
+    units = np.eye(len(walks))
+    shares = units[best]
+    errors = measure(shares)
+    for _ in range(MAX_STEPS if len(members) > 1 else 0):
+        trials = [
+            (1.0 - step) * shares + step * units[member] for member in members for step in STEPS
+        ]
+        measured = [measure(trial) for trial in trials]
+        allowed = [
+            number
+            for number, found in enumerate(measured)
+            if all(new <= old for new, old in zip(found, errors, strict=True))
+            and _score(found) < (1.0 - MIN_BLEND_GAIN) * _score(errors)
+        ]
+        if not allowed:
+            break
+        chosen = min(allowed, key=lambda number: _score(measured[number]))
+        shares, errors = trials[chosen], measured[chosen]
+    return Blend(shares, errors[0])
 
 
 def _mixed(
@@ -97,22 +127,27 @@ def _mixed(
     ]
 
 
-def _measure(split: Split, predicted: FloatArray, scoring: Scoring) -> float:
-    return scoring.measure(split.held.values, predicted, split.held.weights)
+def _errors(split: Split, predicted: FloatArray, scoring: Scoring) -> list[float]:
+    """Return the error, and for the RMSE that of the square roots too.
 
-
-def _score(split: Split, predicted: FloatArray, scoring: Scoring) -> float:
-    """Return the error, and for the RMSE its mean by ratios with that of the square roots.
-
-    A few large values rule the RMSE, so that it alone would be too noisy to choose by.
+    A few large values rule the RMSE, so that it alone would be too noisy to choose by, and a choice
+    should not buy it with the errors of all other values.
     """
-    error = _measure(split, predicted, scoring)
-    if scoring is not RMSE:
-        return error
-    roots = scoring.measure(
-        np.sqrt(split.held.values), np.sqrt(np.maximum(predicted, 0.0)), split.held.weights
-    )
-    return math.sqrt(error * roots)
+    held = split.held
+    errors = [scoring.measure(held.values, predicted, held.weights)]
+    if scoring is RMSE:
+        roots = np.sqrt(held.values), np.sqrt(np.maximum(predicted, 0.0))
+        errors.append(scoring.measure(*roots, held.weights))
+    return errors
+
+
+def _means(parts: Sequence[Sequence[float]]) -> list[float]:
+    """Return the means over the folds of each kind of error."""
+    return [_mean(errors) for errors in zip(*parts, strict=True)]
+
+
+def _score(errors: Sequence[float]) -> float:
+    return math.prod(errors) ** (1.0 / len(errors))
 
 
 def _mean(errors: Sequence[float]) -> float:

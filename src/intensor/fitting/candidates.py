@@ -12,9 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
-from intensor.fitting.blend import score_walk
+from intensor.fitting.blend import rank_walks
 from intensor.fitting.combine import warn_no_kriging
 from intensor.fitting.component_path import walk_components
 from intensor.fitting.fold import FoldSpec
@@ -41,7 +39,7 @@ MAX_FINALISTS = 2
 """Most scales that are walked in full after all were scouted."""
 MAX_COMPANIONS, MAX_COMPANION_RATIO = 2, 1.1
 """Most other scales that follow the best one to where it ended, so that their predictions can be
-blended with its own, and the largest ratio of their scouted score to the least."""
+blended with its own, and the largest ratio of their scouted error to the least."""
 
 
 class Candidates:
@@ -62,7 +60,7 @@ class Candidates:
         least = self._effort.min_scouted_rows if graded else self._scouting_rows
         self._large = len(training) > least  # whether scales are scouted in any case
         self._can_krige = can_krige(training)
-        self._scouted: dict[Scale, float] = {}  # scores of scales that were scouted
+        self._scouted: list[Walk] = []  # walks of all scales that were scouted, the best first
 
     def walk(self) -> tuple[list[RadiusPath], list[Walk]]:
         """Return the paths that were only scouted, and the walks to choose from.
@@ -76,21 +74,19 @@ class Candidates:
         self._warn_if_never_kriged(walks)
         if not graded:
             return scouted, self._walk_again_without_kriging(walks)
-        best = min(walks, key=partial(self._score, held_out=self._splits))
+        best = walks[rank_walks(walks, self._splits, self._options.scoring)[0]]
         if boxes:
             walks += self._walk_boxes_too(best, boxes)
         return scouted, walks + self._walk_companions(best, [one.scale for one in walks])
-
-    def _score(self, one: Walk, held_out: Sequence[Split]) -> float:
-        return score_walk(one, held_out, self._options.scoring)
 
     def _walk_companions(self, best: Walk, walked: Sequence[Scale]) -> list[Walk]:
         """Walk other scales that were nearly as good when scouted to where the best one ended."""
         if self._options.n_solutions is not None or best.cut or not best.scale.graded:
             return []
-        most = MAX_COMPANION_RATIO * min(self._scouted.values(), default=0.0)
-        order = sorted(self._scouted, key=self._scouted.__getitem__)
-        others = [one for one in order if one not in walked and self._scouted[one] <= most]
+        most = MAX_COMPANION_RATIO * min((one.path.error for one in self._scouted), default=0.0)
+        others = [
+            one.scale for one in self._scouted if one.scale not in walked and one.path.error <= most
+        ]
         found = []
         for scale in others[:MAX_COMPANIONS]:
             if self._journal.decide(f"no companion, {scale.name}", self._budget.spent):
@@ -123,9 +119,8 @@ class Candidates:
             return [], walks
         scouted = [replace(one.path, sampled=True) for one in walks]
         if self._journal.decide("only scouted", self._budget.spent):
-            best = min(walks, key=lambda one: self._scouted[one.scale])
-            return scouted, [best._replace(cut=True)]
-        return scouted, self._walk_in_turn("foremost", self._pick_finalists(walks))
+            return scouted, [self._scouted[0]._replace(cut=True)]
+        return scouted, self._walk_in_turn("foremost", self._pick_finalists())
 
     def _scout(self, scales: Sequence[Scale]) -> tuple[list[Walk], bool]:
         """Compare all scales in part of the time; say whether their walks count as full."""
@@ -145,21 +140,22 @@ class Candidates:
             scouted_splits = self._splits
             walks = self._walk_all("walk", scales, budget, scouted_splits)
             one_radius = False
-        self._scouted = {one.scale: self._score(one, scouted_splits) for one in walks}
+        order = rank_walks(walks, scouted_splits, self._options.scoring)
+        self._scouted = [walks[number] for number in order]
         unfinished = self._large or one_radius or budget.spent
         return walks, not self._journal.decide("scouted", unfinished)
 
-    def _pick_finalists(self, scouted: Sequence[Walk]) -> list[Scale]:
+    def _pick_finalists(self) -> list[Scale]:
         """Return the best scale, and the runner-up if it is not clearly worse.
 
         On many observations graded scales are compared reliably, and a second walk takes long.
         """
-        errors = np.array([self._scouted[one.scale] for one in scouted])
+        best, *others = self._scouted
         many = len(self._splits[0].training) > self._effort.few_rows
-        most_walked = 1 if many and scouted[0].scale.graded else MAX_FINALISTS
-        order = np.argsort(errors, kind="stable")[:most_walked].tolist()
-        most = self._effort.max_runner_up_ratio * errors[order[0]]
-        return [scouted[one].scale for one in order if one == order[0] or errors[one] <= most]
+        most_walked = 1 if many and best.scale.graded else MAX_FINALISTS
+        most = self._effort.max_runner_up_ratio * best.path.error
+        runners_up = [one.scale for one in others[: most_walked - 1] if one.path.error <= most]
+        return [best.scale, *runners_up]
 
     def _walk_all(
         self,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from intensor.fitting.blend import Blend, blend_walks, score_walk
+from intensor.fitting.blend import Blend, blend_walks, rank_walks
 from intensor.fitting.candidates import Candidates
 from intensor.fitting.combine import Choice, solve_seeds
 from intensor.fitting.fold import FoldSpec
@@ -95,8 +95,7 @@ def _blend(options: Options, walks: Sequence[Walk], held_out: Sequence[Split]) -
     """
     if options.n_solutions is None and len(walks) > 1:
         return blend_walks(walks, held_out, options.scoring)
-    scores = [score_walk(one, held_out, options.scoring) for one in walks]
-    best = int(np.argmin(scores))
+    best = rank_walks(walks, held_out, options.scoring)[0]
     return Blend(np.eye(len(walks))[best], walks[best].path.error)
 
 
@@ -208,14 +207,15 @@ def _count_solutions(session: Session, walked: Walk, n_members: int) -> int | No
     unkriged = ~path.kriged & (path.limits == path.limits[best]) & (path.radii == path.radii[best])
     row = int(np.argmax(unkriged)) if unkriged.any() else best
     n = len(session.samples)
+    tried = options.effort.by_size(options.effort.members, n)
     wanted = enough_members(
         float(path.singles[row]),
         float(path.averages[row]),
-        options.effort.by_size(options.effort.members, n),
+        tried,
         options.effort.by_size(options.effort.max_averaged, n),
         share=WORTHWHILE_SHARE,
     )
-    return -(-wanted // n_members)
+    return -(-max(tried, wanted) // n_members)  # a single one may end in a local minimum
 
 
 def _held_out_error(scoring: Scoring, model: Model, split: Split, scale: Scale) -> float:

@@ -61,6 +61,8 @@ CUT_SHORT = (Status.TIME_LIMIT, Status.INTERRUPTED, Status.STOPPED, Status.ITERA
 MAX_OBJECTIVE_RATIO = 1.1
 """An unfinished solution is averaged with the best one when its objective is at most this many
 times as large."""
+LOCAL_MINIMUM_RATIO = 1.2
+"""A graded solution whose objective is more than this many times the least is left out."""
 PROOF_SECONDS = 2.0
 """Seconds that the proof of a graded model may take, beyond those that the fit took."""
 SCRATCH_RATIO = 2.0
@@ -177,9 +179,10 @@ def solve_seeds(
         settings = replace(settings, rtol=MIN_RTOL, tol=max(settings.tol, tolerance))
     results: list[Result] = []
     if max_components is not None and not budget.spent and not session.stopped:
-        return _drop_unfinished(
-            _solve_together(session, data, version, settings, budget, name=name, stage=stage, n=n)
+        results = _solve_together(
+            session, data, version, settings, budget, name=name, stage=stage, n=n
         )
+        return _drop_local_minima(_drop_unfinished(results))
     for seed in range(n):
         late = budget.spent or session.stopped
         if results and late:
@@ -316,6 +319,12 @@ def _drop_unfinished(results: list[Result]) -> list[Result]:
         for result in results
         if result.status not in CUT_SHORT or result.objective <= MAX_OBJECTIVE_RATIO * least
     ]
+
+
+def _drop_local_minima(results: list[Result]) -> list[Result]:
+    """Return the results of graded solves without those that ended far above the best."""
+    least = min(result.objective for result in results)
+    return [result for result in results if result.objective <= LOCAL_MINIMUM_RATIO * least]
 
 
 def average_results(results: Sequence[Result], observations: Observations) -> Result:

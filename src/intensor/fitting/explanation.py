@@ -75,10 +75,10 @@ class Explanation:
         The sum of all contributions: the prediction in the fitted scale.
     prediction
         The prediction in the units of the data, which is never below 0.
-    share, partners
-        For a fit with partners: what is said above is about the fit itself, whose prediction has
-        this share, and about each partner in an explanation of its own. Predictions times shares
-        add up to ``blended``.
+    own_prediction, share, partners
+        For a fit with partners: the terms are those of the fit itself, whose own prediction has
+        this share. Each partner has an explanation of its own. Own predictions times shares add up
+        to the prediction.
     """
 
     modes: tuple[str, ...]
@@ -88,15 +88,9 @@ class Explanation:
     terms: tuple[Contribution, ...]
     fitted: float
     prediction: float
+    own_prediction: float
     share: float = 1.0
     partners: tuple[Explanation, ...] = ()
-
-    @property
-    def blended(self) -> float:
-        """What the fit predicts, with its partners."""
-        if not self.partners:
-            return self.prediction
-        return math.fsum(one.share * one.prediction for one in (self, *self.partners))
 
     def to_frame(self) -> Any:
         """Return the terms as a table of pyarrow, a row per term.
@@ -132,7 +126,7 @@ class Explanation:
             rows.append((f"{rest:+.6g}", f"{len(others)} {noun}"))
         rows.append((f"= {self.fitted:.6g}", f"{self._describe_scale()}, the sum"))
         width = max(len(figure) for figure, _ in rows)
-        lines = [f"{self.value_name} of {cell}: {self.blended:.6g}"]
+        lines = [f"{self.value_name} of {cell}: {self.prediction:.6g}"]
         if self.partners:
             lines.append(f"  {self._describe_share()}, the sum of")
         lines += [f"  {figure:>{width}}  {text}" for figure, text in rows]
@@ -143,7 +137,7 @@ class Explanation:
         return "\n".join(map(_printable, lines))
 
     def _describe_share(self) -> str:
-        return f"{self.share:.0%} of it is {self.prediction:.6g}"
+        return f"{self.share:.0%} of it is {self.own_prediction:.6g}"
 
     def _describe_scale(self) -> str:
         """Return the name of what the parts add up to."""
@@ -163,11 +157,11 @@ class Explanation:
 
     def _describe_way_back(self) -> str:
         """Return how the sum became the prediction, if they differ."""
-        if self.prediction == self.fitted:
+        if self.own_prediction == self.fitted:
             return ""
         if self.transform == IDENTITY.name:
-            return f"The prediction is {self.prediction:.6g}, since it is never below 0."
-        return f"The {self.transform} is undone, which gives {self.prediction:.6g}."
+            return f"The prediction is {self.own_prediction:.6g}, since it is never below 0."
+        return f"The {self.transform} is undone, which gives {self.own_prediction:.6g}."
 
 
 def _printable(line: str) -> str:
@@ -178,8 +172,11 @@ def _printable(line: str) -> str:
 def explain(fit: Fit, cell: Any, *, unseen: str = "warn") -> Explanation:
     """Return what makes up the prediction of a cell; ``Fit.explain`` describes the arguments."""
     known, names = _find_cell(fit, cell, as_unseen(unseen))
-    partners = tuple(_explain_member(one, known, names) for one in fit.partners)
-    return replace(_explain_member(fit, known, names), partners=partners)
+    first, *others = (_explain_member(one, known, names) for one in fit.members)
+    if not others:
+        return first
+    prediction = math.fsum(one.share * one.own_prediction for one in (first, *others))
+    return replace(first, prediction=prediction, partners=tuple(others))
 
 
 def _explain_member(fit: Fit, known: IndexArray, names: tuple[str, ...]) -> Explanation:
@@ -197,6 +194,7 @@ def _explain_member(fit: Fit, known: IndexArray, names: tuple[str, ...]) -> Expl
         terms.append(Contribution(kind="remainder", name="remainder (kriging)", value=value))
     terms.sort(key=lambda term: -abs(term.value))
     fitted = math.fsum(term.value for term in terms)
+    prediction = float(predictor.transform.undo(np.array([fitted]))[0])
     return Explanation(
         modes=fit.labels.modes,
         labels=names,
@@ -204,7 +202,8 @@ def _explain_member(fit: Fit, known: IndexArray, names: tuple[str, ...]) -> Expl
         transform=predictor.transform.name,
         terms=tuple(terms),
         fitted=fitted,
-        prediction=float(predictor.transform.undo(np.array([fitted]))[0]),
+        prediction=prediction,
+        own_prediction=prediction,
         share=fit.share,
     )
 

@@ -17,6 +17,7 @@ class Scoring:
 
     name: str
     error: Callable[[FloatArray, FloatArray, FloatArray], float]
+    losses: Callable[[FloatArray, FloatArray], FloatArray]  # of single values, to compare errors by
 
     def measure(
         self, values: FloatArray, predicted: FloatArray, weights: FloatArray | None = None
@@ -50,13 +51,26 @@ def _balanced(values: FloatArray, predicted: FloatArray, weights: FloatArray) ->
     )
 
 
-RMSE = Scoring(name="rmse", error=_rmse)
+def _squares(values: FloatArray, predicted: FloatArray) -> FloatArray:
+    return (predicted - values) ** 2
+
+
+def _sizes(values: FloatArray, predicted: FloatArray) -> FloatArray:
+    return np.abs(predicted - values)
+
+
+def _shares(values: FloatArray, predicted: FloatArray) -> FloatArray:
+    some = values != 0.0
+    return np.where(some, np.abs(predicted - values) / np.where(some, np.abs(values), 1.0), 0.0)
+
+
+RMSE = Scoring(name="rmse", error=_rmse, losses=_squares)
 """Root of the mean squared error."""
-MAE = Scoring(name="mae", error=_mae)
+MAE = Scoring(name="mae", error=_mae, losses=_sizes)
 """Mean absolute error."""
-MAPE = Scoring(name="mape", error=_mape)
+MAPE = Scoring(name="mape", error=_mape, losses=_shares)
 """Mean absolute error relative to the value, over the values that are not 0."""
-BALANCED = Scoring(name="balanced", error=_balanced)
+BALANCED = Scoring(name="balanced", error=_balanced, losses=_squares)
 """Geometric mean of the RMSE and the mean squared difference of square roots, so that large and
 small values both matter."""
 SCORINGS = {scoring.name: scoring for scoring in (RMSE, MAE, MAPE, BALANCED)}
