@@ -105,6 +105,20 @@ def test_a_small_difference_in_every_cell_is_no_tie():
     assert rank_walks(walks, SPLITS, RMSE) == [1, 0]
 
 
+def test_a_blend_does_not_win_by_the_number_of_its_models_alone():
+    rng = np.random.default_rng(3)
+    shared = noise(20)
+    spread = 0.12  # of one model, of which every walk averages two
+    walks = []
+    for _ in range(2):
+        own = [spread * rng.standard_normal(len(split.held)) / math.sqrt(2.0) for split in SPLITS]
+        walk = walk_with([one + other for one, other in zip(shared, own, strict=True)])
+        walks.append(walk)
+    assert blend_walks(walks, SPLITS, RMSE).shares.min() > 0.3
+    told = [one._replace(members=2, variance=spread**2) for one in walks]
+    assert blend_walks(told, SPLITS, RMSE).shares.min() < 0.2
+
+
 # --- fits
 
 
@@ -210,6 +224,22 @@ def test_scales_are_blended_by_default_and_not_when_solutions_are_counted():
     assert found.verify(DATA.coords, DATA.values).ok
     single = check_options(**auto, n_solutions=1, components="graded")
     assert not fit(DATA.coords, DATA.values, single, shape=DATA.shape).partners
+
+
+def test_boxes_and_components_of_one_scale_become_one_model():
+    data = intensor.planted((8, 8, 8), 300, noise=0.05, rep=4)
+    values = np.maximum(data.values, 0.0)
+    found = fit(data.coords, values, check_options(exact="off"), shape=data.shape)
+    assert found.validation.blended is not None
+    assert not found.partners
+    assert len(found.model.vertices)
+    assert len(found.model.components)
+    assert found.share == 1.0
+    assert found.model.gauge <= found.radius * (1.0 + 1e-9)
+    assert found.verify(data.coords, values).ok
+    proven = fit(data.coords, values, check_options(), shape=data.shape)
+    assert proven.bound >= found.bound
+    assert proven.verify(data.coords, values).ok
 
 
 def test_labels_of_a_blend_are_those_of_the_fit():

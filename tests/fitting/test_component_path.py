@@ -35,12 +35,25 @@ from intensor.storage.reader import TreeReader
 SMOOTH = smooth((12, 11, 10), noise=0.1)
 
 
-def walked(data=SMOOTH[0], *, budget=None, callback=go_on, one_radius=False, client=None, **given):
+def walked(
+    data=SMOOTH[0],
+    *,
+    budget=None,
+    callback=go_on,
+    one_radius=False,
+    like=None,
+    client=None,
+    **given,
+):
     options = options_of(**{"components": "graded", "n_solutions": "auto", "threads": 1, **given})
     specs = specs_of(splits_of(data, options), options)
     with open_folds(specs, client=client) as folds:
         return walk_components(
-            folds, budget=budget or Budget(), callback=callback, one_radius=one_radius
+            folds,
+            budget=budget or Budget(),
+            callback=callback,
+            one_radius=one_radius,
+            like=like,
         )
 
 
@@ -52,6 +65,32 @@ def plain():
 def same_path(one, other):
     names = ("radii", "errors", "objectives", "boxes", "noise", "limits", "sweeps", "singles")
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
+
+
+def test_a_walk_can_follow_that_of_another_scale(plain):
+    found = walked(transform="sqrt", like=plain.path).path
+    size = plain.path.max_components
+    assert found.limits.tolist() == sorted({float(max(1, size // 2)), float(size)})
+    ratio = plain.path.radius / plain.path.radii[0]
+    largest = math.sqrt(SMOOTH[0].values.max())
+    assert found.radii == pytest.approx(FIRST_RADIUS_RATIO * largest * ratio, rel=0.1)
+    assert found.transform == "sqrt"
+
+
+def test_rounds_of_kriging_are_tried_while_the_error_falls():
+    path = walked(remainder="auto", max_components=1).path
+    assert path.kriged.any()
+    tried = path.rounds[path.kriged].tolist()
+    assert tried[0] == 0.0
+    assert tried == sorted(tried)
+    assert max(tried) in (1.0, 2.0, 4.0)
+
+
+def test_walks_keep_predictions_of_the_held_out_cells(plain):
+    options = options_of(components="graded", n_solutions="auto", threads=1)
+    for split, predicted in zip(splits_of(SMOOTH[0], options), plain.predicted, strict=True):
+        error = options.scoring.measure(split.held.values, predicted)
+        assert error == pytest.approx(plain.path.averages[plain.path.best], rel=0.3)
 
 
 def test_numbers_of_components_grow_by_about_a_third():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import intensor
+import intensor.fitting.kriging as kriging_module
 from fitting_cases import Countdown
 from intensor.data.observations import observe
 from intensor.fitting.fields import FieldAlgebra
@@ -106,6 +107,34 @@ def test_the_field_agrees_with_the_plain_formula(shape, rounds, repeats):
     assert apart(kriging.expected(), expected) < 1e-3
     field = kriged(model, observations, seed=3, rounds=rounds)
     assert apart(model.to_dense() + field, mean + expected) < 5e-3
+
+
+def test_long_modes_have_triangular_roots(monkeypatch):
+    model, observations = drawn()
+    kriging, _ = started(model, observations)
+    expected = kriging.expected(1e-9)
+    monkeypatch.setattr(kriging_module, "MAX_EIGEN_LENGTH", 4)
+    roots, variances = kriging._roots()
+    assert [np.allclose(root, np.tril(root)) for root in roots] == [True, False, False]
+    for root, covariance in zip(roots, kriging._covariances, strict=True):
+        np.testing.assert_allclose(root @ root.T, covariance, rtol=1e-3, atol=1e-5)
+    assert variances.shape == observations.shape
+    assert apart(kriging.expected(1e-9), expected) < 1e-4
+
+
+def test_tens_of_steps_are_enough_however_small_the_noise(monkeypatch):
+    model, observations, _, _ = smooth()
+    kriging, _ = started(model, observations)
+    counted = []
+    multiply = kriging._algebra.multiply
+    monkeypatch.setattr(
+        kriging._algebra, "multiply", lambda *given: counted.append(1) or multiply(*given)
+    )
+    for noise in (1e-2, 1e-4, 1e-6):
+        counted.clear()
+        kriging._noise = noise * kriging._noise
+        kriging.expected(1e-5)
+        assert len(counted) < 2 * 150  # two products a step
 
 
 @pytest.mark.parametrize("mode", range(3))

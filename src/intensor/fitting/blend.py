@@ -28,6 +28,10 @@ STEPS = (0.05, 0.1, 0.2, 0.35, 0.5)
 MAX_STEPS = 12  # most times that a part of the prediction goes to a member
 MIN_BLEND_GAIN = 1e-3
 """Relative decrease of the score that such a step must bring."""
+MODELS_PER_MEMBER = 2
+"""Models of the last fit for each one that a walk averages; errors are compared for that many."""
+LEAST_KEPT_SHARE = 0.5
+"""Least share of a squared error that averages of more models are expected to keep."""
 LEAST_SCORE = 1e-300  # of perfect predictions, whose logarithm must be finite
 
 
@@ -93,7 +97,8 @@ def blend_walks(walks: Sequence[Walk], held_out: Sequence[Split], scoring: Scori
 
     def measure(shares: FloatArray) -> list[float]:
         mixed = _mixed(walks, shares, held_out)
-        return _means([_errors(split, values, scoring) for split, values in mixed])
+        errors = _means([_errors(split, values, scoring) for split, values in mixed])
+        return [_ratio_of_last_fit(walks, shares, errors[0]) * error for error in errors]
 
     units = np.eye(len(walks))
     shares = units[best]
@@ -114,6 +119,20 @@ def blend_walks(walks: Sequence[Walk], held_out: Sequence[Split], scoring: Scori
         chosen = min(allowed, key=lambda number: _score(measured[number]))
         shares, errors = trials[chosen], measured[chosen]
     return Blend(shares, errors[0])
+
+
+def _ratio_of_last_fit(walks: Sequence[Walk], shares: FloatArray, error: float) -> float:
+    """Return what the error of a blend is multiplied by when the last fit has more models.
+
+    Every walk averages a few models, so that a blend of two has twice as many as one of them. The
+    last fit has as many in all, whatever the shares. Without this, blends would look better because
+    of their numbers alone.
+    """
+    fall = 0.0
+    for share, walk in zip(shares.tolist(), walks, strict=True):
+        number = MODELS_PER_MEMBER * walk.members
+        fall += walk.variance * (share**2 / walk.members - share / number)
+    return math.sqrt(max(1.0 - fall / error**2, LEAST_KEPT_SHARE)) if error > 0.0 else 1.0
 
 
 def _mixed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -18,7 +19,7 @@ from intensor.fitting.kriging import ROUNDS
 from intensor.fitting.options import Options, RemainderMethod, Scale
 from intensor.fitting.path import Walk, approach
 from intensor.fitting.preparation import Split
-from intensor.fitting.record import Validation
+from intensor.fitting.record import Validation, find_tolerance
 from intensor.fitting.samples import splits
 from intensor.fitting.scoring import Scoring
 from intensor.fitting.session import Session
@@ -65,27 +66,37 @@ def choose(session: Session) -> Choice:
         error_of_mean=_error_of_mean(options.scoring, held_out),
         blended=blend.error if np.count_nonzero(blend.shares) > 1 else None,
     )
-    validation = _choose_tolerance(session, held_out, walked, validation)
+    approaches = {
+        number: _approach(session, held_out, walks[number], f"approach of {number}")
+        for number in np.flatnonzero(blend.shares).tolist()
+    }
+    validation = replace(validation, approach=approaches[best])
     validation = _measure_averaging(session, held_out, walked, validation)
-    n_members = int(np.count_nonzero(blend.shares))
     first, *others = (
-        Choice(
-            scale=one.scale,
-            radius=one.path.radius,
-            max_components=one.path.max_components,
-            sweeps=int(one.path.sweeps[one.path.best]),
-            rounds=int(one.path.rounds[one.path.best]) if one.scale.graded else ROUNDS,
-            n_solutions=_count_solutions(session, one, n_members),
-            remainder=given or one.remainder,
-            walked=one,
-            share=float(share),
-        )
-        for share, one in sorted(
-            zip(blend.shares.tolist(), walks, strict=True), key=lambda pair: -pair[0]
-        )
-        if share > 0.0
+        _choose_member(session, walks[number], float(blend.shares[number]), approach)
+        for number, approach in sorted(approaches.items(), key=lambda one: -blend.shares[one[0]])
     )
     return replace(first, validation=validation, partners=tuple(others))
+
+
+def _choose_member(
+    session: Session, walked: Walk, share: float, approach: Sequence[tuple[float, float]]
+) -> Choice:
+    """Return how to fit the scale of a walk to all observations."""
+    path, kriging = walked.path, RemainderMethod.KRIGING
+    asked = session.options.remainder is kriging
+    return Choice(
+        scale=walked.scale,
+        radius=path.radius,
+        max_components=path.max_components,
+        sweeps=int(path.sweeps[path.best]),
+        rounds=int(path.rounds[path.best]) if walked.scale.graded else ROUNDS,
+        n_solutions=_count_solutions(session, walked, share),
+        remainder=kriging if asked else walked.remainder,
+        tolerance=find_tolerance(approach),
+        walked=walked,
+        share=share,
+    )
 
 
 def _blend(options: Options, walks: Sequence[Walk], held_out: Sequence[Split]) -> Blend:
@@ -118,24 +129,24 @@ def _hold_out(session: Session) -> list[Split]:
     return [] if journal.decide("no validation", large and session.budget.spent) else found
 
 
-def _choose_tolerance(
-    session: Session, held_out: Sequence[Split], walked: Walk, validation: Validation
-) -> Validation:
-    """Find out how closely to fit at the chosen radius.
+def _approach(
+    session: Session, held_out: Sequence[Split], walked: Walk, name: str
+) -> tuple[tuple[float, float], ...]:
+    """Find out how closely to fit boxes at the chosen radius: return gaps and their errors.
 
     A walk that was cut off says nothing about noise and leaves no time to fit closely. If the
     remainder is kriged, folds go on from the models of the walk, as the last fit will.
     """
-    options, journal, name = session.options, session.journal, "approach"
+    options, journal = session.options, session.journal
     n_held_out = sum(split.held.n_cells for split in held_out)
     late = walked.cut or session.budget.spent
     if walked.scale.graded or not options.adaptive or late or n_held_out < MIN_HELD_OUT:
-        return validation
+        return ()
     saved = journal.recall(name)
     if saved is not None:
         gaps = saved.finite_array("gaps", (None,))
         errors = saved.array("errors", "<f8", gaps.shape)
-        return replace(validation, approach=tuple(zip(gaps.tolist(), errors.tolist(), strict=True)))
+        return tuple(zip(gaps.tolist(), errors.tolist(), strict=True))
     steps = journal.section(name)
     budget = steps.budget(session.reserve("approaching", TOLERANCE_SHARE))
     warm = walked.remainder is RemainderMethod.KRIGING
@@ -154,7 +165,7 @@ def _choose_tolerance(
         found = approach(folds, walked.path, budget=budget, callback=callback)
     gaps, errors = np.array(found).reshape(-1, 2).T
     journal.record({name: {"gaps": gaps, "errors": errors}})
-    return replace(validation, approach=found)
+    return found
 
 
 def _measure_averaging(
@@ -198,8 +209,8 @@ def _expected_averaging(session: Session, walked: Walk, validation: Validation) 
     return replace(validation, single=float(path.singles[best]), averaged=float(path.errors[best]))
 
 
-def _count_solutions(session: Session, walked: Walk, n_members: int) -> int | None:
-    """Return how many solutions to average in the end; members of a blend share their number."""
+def _count_solutions(session: Session, walked: Walk, share: float) -> int | None:
+    """Return how many solutions to average in the end, by the share of the prediction."""
     options, path = session.options, walked.path
     if options.n_solutions is not None or not walked.scale.graded:
         return options.n_solutions
@@ -215,7 +226,7 @@ def _count_solutions(session: Session, walked: Walk, n_members: int) -> int | No
         options.effort.by_size(options.effort.max_averaged, n),
         share=WORTHWHILE_SHARE,
     )
-    return -(-max(tried, wanted) // n_members)  # a single one may end in a local minimum
+    return max(tried, math.ceil(share * wanted))  # a single one may end in a local minimum
 
 
 def _held_out_error(scoring: Scoring, model: Model, split: Split, scale: Scale) -> float:

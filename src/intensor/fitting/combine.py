@@ -32,14 +32,15 @@ from intensor.fitting.preparation import Prepared, prepare
 from intensor.fitting.record import Fit, Validation
 from intensor.fitting.session import Session
 from intensor.model.arithmetic import average_models, shrunk
-from intensor.model.model import Model
+from intensor.model.model import Model, join_models
 from intensor.model.predictor import Remainder
+from intensor.model.transform import IDENTITY
 from intensor.oracles.base import Oracle
 from intensor.oracles.cascade import FreeBoundOracle
 from intensor.runtime.budget import Budget
 from intensor.runtime.threads import Workers
 from intensor.solver.engine import Version
-from intensor.solver.finish import mean_squared_error
+from intensor.solver.finish import FREE_BOUND, mean_squared_error
 from intensor.solver.graded.proof import prove_at
 from intensor.solver.loop import run
 from intensor.solver.result import Counters, Progress, Result, Seconds, Status
@@ -81,6 +82,7 @@ class Choice:
     sweeps: int = FIRST_SWEEPS  # most sweeps over all graded components
     rounds: int = ROUNDS  # in which kriging improves covariances
     n_solutions: int | None = None  # number of solutions to average; None for one
+    tolerance: float | None = None  # gap at which to stop; None for that of the options
     walked: Walk | None = None  # on which the radius was chosen
     validation: Validation | None = None
     share: float = 1.0  # of the fit in the prediction
@@ -104,9 +106,69 @@ def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
         found = _fit_member(session, member, labels, budget, name=name)
         if not number or found.status not in CUT_SHORT:
             fits.append(found)
-    total = math.fsum(one.share for one in fits)
-    first, *others = (replace(one, share=one.share / total) for one in fits)
+    first, *others = _merge_members(session, fits, members)
     return replace(first, partners=tuple(others))
+
+
+def _merge_members(session: Session, fits: Sequence[Fit], choices: Sequence[Choice]) -> list[Fit]:
+    """Return the members of a blend with shares that add up to 1.
+
+    Fits in the units of the data that differ in their terms alone are one: the weighted mean of
+    models is a model, whose radius is the weighted mean of theirs.
+    """
+    total = math.fsum(one.share for one in fits)
+    groups: dict[object, list[Fit]] = {}
+    for number, (one, choice) in enumerate(zip(fits, choices, strict=False)):
+        plain = choice.scale.transform is IDENTITY
+        key = ("plain", choice.scale.additive) if plain else number
+        groups.setdefault(key, []).append(replace(one, share=one.share / total))
+    merged = [group[0] if len(group) == 1 else _merge(session, group) for group in groups.values()]
+    return sorted(merged, key=lambda one: -one.share)
+
+
+def _merge(session: Session, fits: Sequence[Fit]) -> Fit:
+    """Return one fit in the place of several in the same scale."""
+    first, total = fits[0], math.fsum(one.share for one in fits)
+    parts = [one.share / total for one in fits]
+    model = join_models(
+        [one.model for one in fits],
+        [part * one.model.weights for part, one in zip(parts, fits, strict=True)],
+        radius=math.fsum(part * one.radius for part, one in zip(parts, fits, strict=True)),
+        signed=first.model.signed,
+    )
+    scale = Scale(transform=IDENTITY, additive=first.predictor.baseline is not None)
+    prepared = prepare(session.samples, scale)
+    objective, within = (
+        mean_squared_error(model, prepared.observations),
+        prepared.observations.within,
+    )
+    proven = objective - within <= first.result.tolerance
+    # bounds of other radii say nothing about this one
+    result = replace(
+        first.result,
+        status=Status.OPTIMAL if proven else Status.STALLED,
+        objective=objective,
+        bound=within,
+        bound_source=FREE_BOUND,
+        model=model,
+        witness=None,
+        counters=Counters(**_add_up([one.result.counters for one in fits])),
+        seconds=Seconds(**_add_up([one.result.seconds for one in fits])),
+    )
+    fields = [
+        part * one.predictor.remainder.field
+        for part, one in zip(parts, fits, strict=True)
+        if one.predictor.remainder is not None
+    ]
+    result = prove(session, prepared, result)
+    remainder = Remainder(field=np.sum(fields, axis=0)) if fields else None
+    return replace(
+        first,
+        predictor=prepared.predictor(result.model, remainder),
+        result=result,
+        n_solutions=sum(one.n_solutions for one in fits),
+        share=total,
+    )
 
 
 def _fit_member(session: Session, choice: Choice, labels: Labels, own: Budget, *, name: str) -> Fit:
@@ -120,7 +182,7 @@ def _fit_member(session: Session, choice: Choice, labels: Labels, own: Budget, *
         session,
         prepared,
         radius=choice.radius or prepared.largest_value,
-        tolerance=None if choice.validation is None else choice.validation.tolerance,
+        tolerance=choice.tolerance,
         walked=choice.walked,
         budget=_reserve_for_kriging(own, choice),
         name=name,

@@ -11,7 +11,7 @@ import numpy as np
 from intensor._arrays import FloatArray
 from intensor.fitting.fold import FIRST_SWEEPS, Request, Step
 from intensor.fitting.folds import Folds
-from intensor.fitting.graded_fold import count_members, error_of_average
+from intensor.fitting.graded_fold import count_members, error_of_average, split_error
 from intensor.fitting.options import RemainderMethod
 from intensor.fitting.path import RadiusPath, Walk
 from intensor.model.model import Model
@@ -74,7 +74,7 @@ class ComponentWalk:
         self._folds = folds
         self._budget = budget
         self._callback = callback
-        self._members = count_members(folds.specs[0])
+        self.members = count_members(folds.specs[0])
         # a remainder that was asked for is part of every error
         self._always_krige = folds.specs[0].remainder is RemainderMethod.KRIGING
         self.rows: list[dict[str, Any]] = []
@@ -128,7 +128,7 @@ class ComponentWalk:
                 "radii": radius,
                 "errors": error,
                 "objectives": np.mean([step.objective for step in steps]),
-                "boxes": np.mean([len(step.model) for step in steps]) / self._members,
+                "boxes": np.mean([len(step.model) for step in steps]) / self.members,
                 "noise": np.mean([step.noise for step in steps]),
                 "seconds": max(step.seconds for step in steps),
                 "kriged": np.mean([step.kriged for step in steps]) > 0.5,
@@ -153,8 +153,8 @@ class ComponentWalk:
         expected = error_of_average(
             step.single_error,
             unkriged,
-            self._members,
-            min(self._folds.max_averaged, MAX_EXTRAPOLATION * self._members),
+            self.members,
+            self.n_compared,
         )
         return expected * (step.error / unkriged) if unkriged > 0.0 else expected
 
@@ -167,6 +167,21 @@ class ComponentWalk:
         expected = self._expected_error(step)
         ratio = expected / step.average_error if step.average_error > 0.0 else 1.0
         return math.sqrt(expected * ratio * math.sqrt(step.noise))
+
+    def find_variance(self) -> float:
+        """Return the variance of the error of one model at the best step, after kriging."""
+        row = self._best_row
+        single, average = float(row["singles"]), float(row["averages"])
+        if self.members == 1 or average <= 0.0:
+            return 0.0
+        expected = error_of_average(single, average, self.members, self.n_compared)
+        _, variance = split_error(single, average, self.members)
+        return variance * (float(row["errors"]) / expected) ** 2
+
+    @property
+    def n_compared(self) -> int:
+        """Number of models whose average errors are those of."""
+        return min(self._folds.max_averaged, MAX_EXTRAPOLATION * self.members)
 
     @property
     def _best_row(self) -> dict[str, Any]:
@@ -213,7 +228,16 @@ def walk_components(
         metric=folds.options.scoring.name,
         **columns,
     )
-    return Walk(scale, path, walk.models, walk.predicted, walk.cut, walk.kriging_seconds)
+    return Walk(
+        scale,
+        path,
+        walk.models,
+        walk.predicted,
+        walk.cut,
+        walk.kriging_seconds,
+        walk.members,
+        walk.find_variance(),
+    )
 
 
 def _geometric_mean(errors: Sequence[float]) -> float:

@@ -56,7 +56,7 @@ def error_of_average(single: float, averaged: float, members: int, count: int) -
     """
     if members == 1:
         return averaged
-    shared, variance = _split(single, averaged, members)
+    shared, variance = split_error(single, averaged, members)
     return math.sqrt(shared + variance / count)
 
 
@@ -67,14 +67,14 @@ def enough_members(single: float, averaged: float, members: int, most: int, *, s
     """
     if members == 1:
         return 1
-    shared, variance = _split(single, averaged, members)
+    shared, variance = split_error(single, averaged, members)
     if variance <= 0.0:
         return 1
     wanted = variance / (share * shared) if shared > 0.0 else math.inf
     return int(max(1, min(most, math.ceil(min(wanted, most)))))
 
 
-def _split(single: float, averaged: float, members: int) -> tuple[float, float]:
+def split_error(single: float, averaged: float, members: int) -> tuple[float, float]:
     """Return the part of the squared error that models share, and the variance of one of them.
 
     Errors of few members are rough, so the shared part is never taken to be below a share of the

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,7 +47,12 @@ PATH_COLUMNS = ("radii", "errors", "objectives", "boxes", "noise", "seconds")
 """Attributes of a path that are arrays of numbers, one for each radius."""
 GRADED_COLUMNS = ("limits", "sweeps", "rounds", "singles", "averages", "scores")
 """Such attributes that describe graded components, and are all 0 for boxes."""
-WALK_FIELDS: dict[str, Getter] = {"cut": TreeReader.flag, "kriging_seconds": TreeReader.number}
+WALK_FIELDS: dict[str, Getter] = {
+    "cut": TreeReader.flag,
+    "kriging_seconds": TreeReader.number,
+    "members": partial(TreeReader.count, least=1),
+    "variance": TreeReader.amount,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -158,6 +164,8 @@ class Walk(NamedTuple):
     predicted: tuple[FloatArray, ...]  # predictions of held-out observations, as in ``models``
     cut: bool = False
     kriging_seconds: float = 0.0  # the most at any radius; infinite when there was no time for it
+    members: int = 1  # models whose average was measured
+    variance: float = 0.0  # of the error of one of them, in squared units of the error
 
     @property
     def remainder(self) -> RemainderMethod:

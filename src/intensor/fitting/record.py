@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -76,10 +77,15 @@ class Validation:
     @property
     def tolerance(self) -> float | None:
         """The first gap whose error is nearly the smallest; None when no gap was tried."""
-        if not self.approach:
-            return None
-        least = min(error for _, error in self.approach)
-        return next(gap for gap, error in self.approach if error <= (1.0 + NEARLY_BEST) * least)
+        return find_tolerance(self.approach)
+
+
+def find_tolerance(approach: Sequence[tuple[float, float]]) -> float | None:
+    """Return the first of the gaps whose error is nearly the smallest; None if there is none."""
+    if not approach:
+        return None
+    least = min(error for _, error in approach)
+    return next(gap for gap, error in approach if error <= (1.0 + NEARLY_BEST) * least)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -19,6 +19,9 @@ from intensor.solver.settings import Settings
 
 CELLS_AT_ONCE = 1 << 15  # cells that are predicted at a time when the objective is recomputed
 
+FREE_BOUND = "within-cell variance"
+"""Source of the bound below which no tensor can get, which needs no proof."""
+
 
 def finish(
     engine: Engine,
@@ -50,7 +53,7 @@ def finish(
         witness=None
         if witness is None
         else _as_model(witness.factors, witness.weights, observations, settings),
-        bound_source="within-cell variance" if witness is None else witness.source,
+        bound_source=FREE_BOUND if witness is None else witness.source,
         tolerance=tolerance,
         version=version.name,
         trace=tuple(trace),

@@ -50,6 +50,9 @@ SETTLED_RATIO = 0.1  # factor on that share after every replacement that failed
 SETTLED_TOLERANCE_SHARE = 0.05
 """Sweeps also end when one lowers the objective by less than this share of the tolerance."""
 TRIAL_SWEEPS = 3  # sweeps after which a replacement must have lowered the objective
+WORTHWHILE_TOLERANCE_SHARE = 0.25
+"""A replacement that lowers the objective by less than this share of the tolerance is kept, but
+others like it are not looked for."""
 MIN_SAMPLED_CELLS = 1 << 20
 """Fewest cells for which components are first found on a sample."""
 SAMPLED_CELLS_PER_INDEX = 128
@@ -222,17 +225,18 @@ class GradedEngine:
         components.add(proposals.flags[:entering], proposals.signs[:entering])
 
     def _replace_weakest(self, flags: FlagArray, signs: FloatArray, budget: Budget) -> bool:
-        """Try the best box in the place of the weakest component; say whether that was better."""
+        """Try the best box in the place of the weakest component; say whether that was worth it."""
         trial = self._set.copy()
         weakest = int(np.argmin(trial.losses()))
         trial.keep(np.delete(np.arange(trial.count), weakest))
         trial.add(flags[:1], signs[:1])
         for _ in range(TRIAL_SWEEPS):
             trial.sweep(budget)
-            if trial.value < self._set.value:
+            fall = self._set.value - trial.value
+            if fall > 0.0:
                 self._set = trial
                 self.state.value = trial.value
-                return True
+                return fall > WORTHWHILE_TOLERANCE_SHARE * self._tolerance
         self._set.evaluate()  # the gradient on the cells belongs to the components in use
         return False
 
