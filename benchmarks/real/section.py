@@ -91,10 +91,19 @@ def said(found: Fit) -> str:
     words = (
         f"transform {path.transform}, baseline {path.baseline}, remainder {path.remainder}, {words}"
     )
+    if found.partners:
+        shares = ", ".join(f"{one.share:.0%} {_scale(one)}" for one in found.members)
+        words += f", blend of {shares}"
     if validation.single is not None and found.n_solutions > 1:
         words += f", averaging {found.n_solutions}: {validation.single:.4g} -> "
         words += f"{validation.averaged:.4g} on held-out cells"
     return words
+
+
+def _scale(member: Fit) -> str:
+    """Return transform and baseline of a member of a blend."""
+    predictor = member.predictor
+    return f"{predictor.transform.name} / {'none' if predictor.baseline is None else 'additive'}"
 
 
 def _terms(found: Fit) -> str:
