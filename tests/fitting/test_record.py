@@ -15,7 +15,9 @@ DATA = intensor.planted((5, 5, 4), 90, noise=0.1)
 
 @pytest.fixture(scope="module")
 def found():
-    options = check_options(transform="auto", n_solutions=2, n_radii=3, rtol=1e-3)
+    options = check_options(
+        transform="auto", components="boxes", n_solutions=2, n_radii=3, rtol=1e-3
+    )
     return fit(DATA.coords, DATA.values, options, shape=(6, 5, 4))
 
 

@@ -132,7 +132,8 @@ def _ratio_of_last_fit(walks: Sequence[Walk], shares: FloatArray, error: float) 
     for share, walk in zip(shares.tolist(), walks, strict=True):
         number = MODELS_PER_MEMBER * walk.members
         fall += walk.variance * (share**2 / walk.members - share / number)
-    return math.sqrt(max(1.0 - fall / error**2, LEAST_KEPT_SHARE)) if error > 0.0 else 1.0
+    square = error**2
+    return math.sqrt(max(1.0 - fall / square, LEAST_KEPT_SHARE)) if square > 0.0 else 1.0
 
 
 def _mixed(

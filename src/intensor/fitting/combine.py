@@ -59,6 +59,8 @@ MIN_RTOL = 1e-9
 """Relative gap that is small enough even where held-out cells are predicted perfectly."""
 CUT_SHORT = (Status.TIME_LIMIT, Status.INTERRUPTED, Status.STOPPED, Status.ITERATION_LIMIT)
 """Statuses of solves that a limit or a user stopped before they were done."""
+UNFINISHED = (Status.TIME_LIMIT, Status.INTERRUPTED, Status.STOPPED)
+"""Statuses of partners that are left out of a blend: they are not what was chosen."""
 MAX_OBJECTIVE_RATIO = 1.1
 """An unfinished solution is averaged with the best one when its objective is at most this many
 times as large."""
@@ -104,7 +106,7 @@ def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
         budget = Budget(part, within=session.budget)
         name = f"fit of partner {number}" if number else "fit"
         found = _fit_member(session, member, labels, budget, name=name)
-        if not number or found.status not in CUT_SHORT:
+        if not number or found.status not in UNFINISHED:
             fits.append(found)
     first, *others = _merge_members(session, fits, members)
     return replace(first, partners=tuple(others))
@@ -143,10 +145,11 @@ def _merge(session: Session, fits: Sequence[Fit]) -> Fit:
         prepared.observations.within,
     )
     proven = objective - within <= first.result.tolerance
+    cut = [one.status for one in fits if one.status in CUT_SHORT]
     # bounds of other radii say nothing about this one
     result = replace(
         first.result,
-        status=Status.OPTIMAL if proven else Status.STALLED,
+        status=Status.OPTIMAL if proven else (cut or [Status.STALLED])[0],
         objective=objective,
         bound=within,
         bound_source=FREE_BOUND,

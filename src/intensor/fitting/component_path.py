@@ -175,6 +175,8 @@ class ComponentWalk:
         if self.members == 1 or average <= 0.0:
             return 0.0
         expected = error_of_average(single, average, self.members, self.n_compared)
+        if expected <= 0.0:
+            return 0.0
         _, variance = split_error(single, average, self.members)
         return variance * (float(row["errors"]) / expected) ** 2
 
