@@ -18,6 +18,7 @@ from intensor.fitting.options import check_options
 from intensor.fitting.path import GRADED_COLUMNS, PATH_COLUMNS, RadiusPath, Walk
 from intensor.fitting.preparation import Split
 from intensor.fitting.scoring import MAPE, RMSE
+from intensor.report import render
 from intensor.report.summary import describe_member, summarise
 from report.cases import make_fit
 
@@ -206,7 +207,10 @@ def test_an_explanation_adds_the_members_up():
 
 
 def test_members_are_described():
-    made, *_ = blended()
+    made, coords, values = blended()
+    page = render(made, coords, values)
+    assert "a blend of 2 fits" in page
+    assert "The blend" in page
     assert describe_member(made.partners[0]).startswith("25%: ")
     assert "in their sqrt with a baseline" in describe_member(made.partners[0])
     assert summarise(made)["partners"][0]["transform"] == "sqrt"

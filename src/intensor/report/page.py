@@ -111,6 +111,12 @@ def headline(fit: Fit, comparison: Comparison) -> str:
     if fit.predictor.remainder is not None:
         boxes = f"{boxes} and a kriged remainder"
         before = " before kriging"
+    blend = ""
+    if fit.partners:
+        blend = (
+            f" They have a share of {percent(fit.share)} in predictions, which are a blend of "
+            f"{count(len(fit.members))} fits."
+        )
     gap, share = proven_gap(fit)
     single = ("1 box", "1 component")
     return (
@@ -119,7 +125,7 @@ def headline(fit: Fit, comparison: Comparison) -> str:
         f"</b>, which cover {count(comparison.n_observed)} of the {count(math.prod(fit.shape))} "
         f"cells of {modes} ({lengths}), and predict all others. Mean squared error{before} "
         f"{number(fit.objective)}{_scale_note(fit)}; no model of this radius can be below "
-        f"{number(fit.bound)}; gap {number(gap)} ({percent(share)}).</p>"
+        f"{number(fit.bound)}; gap {number(gap)} ({percent(share)}).{blend}</p>"
     )
 
 

@@ -94,7 +94,7 @@ def radius_section(fit: Fit) -> str:
     if validation is None:
         return (
             "<h2>Radius</h2><p>The radius was given, not chosen by validation: "
-            f"{number(fit.radius)}.</p>"
+            f"{number(fit.radius)}.</p>{_blend_table(fit)}"
         )
     folds = "once" if validation.folds == 1 else f"in {count(validation.folds)} folds"
     held = count(round(validation.held_out))
