@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import intensor
+import intensor.fitting.preparation as preparation
 from fitting_cases import options_of, samples_of, smooth
 from intensor.data.labels import Labels
 from intensor.errors import ModelFileError
@@ -250,3 +251,14 @@ def test_labels_of_a_blend_are_those_of_the_fit():
     made, *_ = blended()
     assert all(isinstance(one.labels, Labels) for one in made.members)
     assert made.partners[0].labels.modes == made.labels.modes
+
+
+def test_long_columns_of_predictions_are_thinned(monkeypatch):
+    found = fit(DATA.coords, DATA.values, check_options(exact="off"), shape=DATA.shape)
+    monkeypatch.setattr(preparation, "MAX_KEPT_PREDICTIONS", 10)
+    assert preparation.thinned(np.arange(35.0)).tolist() == list(range(0, 35, 4))
+    assert preparation.thinned(np.arange(10.0)).size == 10
+    auto = check_options(transform="auto", exact="off")
+    other = fit(DATA.coords, DATA.values, auto, shape=DATA.shape)
+    assert other.validation.held_out == found.validation.held_out > 10
+    assert other.verify(DATA.coords, DATA.values).ok

@@ -15,7 +15,7 @@ import numpy as np
 
 from intensor._arrays import FloatArray
 from intensor.fitting.path import Walk
-from intensor.fitting.preparation import Split
+from intensor.fitting.preparation import Split, thinned
 from intensor.fitting.scoring import RMSE, Scoring
 
 MAX_ERROR_RATIO = 1.2
@@ -42,26 +42,57 @@ class Blend(NamedTuple):
     error: float
 
 
+class _HeldOut(NamedTuple):
+    """Held-out observations of a fold, with the predictions of all walks."""
+
+    values: FloatArray
+    weights: FloatArray | None
+    predicted: FloatArray  # (number of walks, number of observations)
+
+    def errors(self, predicted: FloatArray, scoring: Scoring) -> list[float]:
+        """Return the error, and for the RMSE that of the square roots too.
+
+        A few large values rule the RMSE, so that it alone would be too noisy to choose by, and a
+        choice should not buy it with the errors of all other values.
+        """
+        errors = [scoring.measure(self.values, predicted, self.weights)]
+        if scoring is RMSE:
+            roots = np.sqrt(self.values), np.sqrt(np.maximum(predicted, 0.0))
+            errors.append(scoring.measure(*roots, self.weights))
+        return errors
+
+
+def _collect(walks: Sequence[Walk], held_out: Sequence[Split]) -> list[_HeldOut]:
+    """Return the held-out observations of each fold that walks have predicted."""
+    found = []
+    for split, *predicted in zip(held_out, *(one.predicted for one in walks), strict=False):
+        weights = split.held.weights
+        found.append(
+            _HeldOut(
+                thinned(split.held.values),
+                None if weights is None else thinned(weights),
+                np.array(predicted),
+            )
+        )
+    return found
+
+
 def rank_walks(walks: Sequence[Walk], held_out: Sequence[Split], scoring: Scoring) -> list[int]:
     """Return the numbers of walks of different scales, the best first.
 
     The error decides, and between errors that are tied with the least, the error of roots.
     """
+    folds = _collect(walks, held_out)
     errors = [one.path.error for one in walks]
     least = int(np.argmin(errors))
     tied = [
         errors[number] <= MAX_TIED_RATIO * errors[least]
-        and _distance(one, walks[least], held_out, scoring) <= TIED_ERRORS
-        for number, one in enumerate(walks)
+        and _distance(folds, number, least, scoring) <= TIED_ERRORS
+        for number in range(len(walks))
     ]
     finer = [
-        _means(
-            [
-                _errors(split, values, scoring)
-                for split, values in zip(held_out, one.predicted, strict=False)
-            ]
-        )[-1]
-        for one in walks
+        _means([fold.errors(fold.predicted[number], scoring) for fold in folds])[-1]
+        for number in range(len(walks))
     ]
     return sorted(
         range(len(walks)),
@@ -69,12 +100,13 @@ def rank_walks(walks: Sequence[Walk], held_out: Sequence[Split], scoring: Scorin
     )
 
 
-def _distance(one: Walk, other: Walk, held_out: Sequence[Split], scoring: Scoring) -> float:
+def _distance(folds: Sequence[_HeldOut], one: int, other: int, scoring: Scoring) -> float:
     """Return by how many standard errors the losses of a walk are above those of another."""
     apart = np.concatenate(
         [
-            scoring.losses(split.held.values, mine) - scoring.losses(split.held.values, theirs)
-            for split, mine, theirs in zip(held_out, one.predicted, other.predicted, strict=False)
+            scoring.losses(fold.values, fold.predicted[one])
+            - scoring.losses(fold.values, fold.predicted[other])
+            for fold in folds
         ]
     )
     spread = float(apart.std()) / math.sqrt(apart.size) if apart.size else 0.0
@@ -87,6 +119,7 @@ def blend_walks(walks: Sequence[Walk], held_out: Sequence[Split], scoring: Scori
     The best walk comes first. Then parts of the prediction go to others, one step at a time, always
     the step that lowers the score the most, as long as no error rises.
     """
+    folds = _collect(walks, held_out)
     best = rank_walks(walks, held_out, scoring)[0]
     most = MAX_ERROR_RATIO * walks[best].path.error
     members = [
@@ -96,8 +129,7 @@ def blend_walks(walks: Sequence[Walk], held_out: Sequence[Split], scoring: Scori
     ]
 
     def measure(shares: FloatArray) -> list[float]:
-        mixed = _mixed(walks, shares, held_out)
-        errors = _means([_errors(split, values, scoring) for split, values in mixed])
+        errors = _means([fold.errors(shares @ fold.predicted, scoring) for fold in folds])
         return [_ratio_of_last_fit(walks, shares, errors[0]) * error for error in errors]
 
     units = np.eye(len(walks))
@@ -136,40 +168,12 @@ def _ratio_of_last_fit(walks: Sequence[Walk], shares: FloatArray, error: float) 
     return math.sqrt(max(1.0 - fall / square, LEAST_KEPT_SHARE)) if square > 0.0 else 1.0
 
 
-def _mixed(
-    walks: Sequence[Walk], shares: FloatArray, held_out: Sequence[Split]
-) -> list[tuple[Split, FloatArray]]:
-    """Return the held-out cells of each fold with the predictions of a blend."""
-    used = np.flatnonzero(shares).tolist()
-    return [
-        (split, sum((shares[one] * walks[one].predicted[fold] for one in used), np.zeros(())))
-        for fold, split in enumerate(held_out[: len(walks[used[0]].predicted)])
-    ]
-
-
-def _errors(split: Split, predicted: FloatArray, scoring: Scoring) -> list[float]:
-    """Return the error, and for the RMSE that of the square roots too.
-
-    A few large values rule the RMSE, so that it alone would be too noisy to choose by, and a choice
-    should not buy it with the errors of all other values.
-    """
-    held = split.held
-    errors = [scoring.measure(held.values, predicted, held.weights)]
-    if scoring is RMSE:
-        roots = np.sqrt(held.values), np.sqrt(np.maximum(predicted, 0.0))
-        errors.append(scoring.measure(*roots, held.weights))
-    return errors
-
-
 def _means(parts: Sequence[Sequence[float]]) -> list[float]:
-    """Return the means over the folds of each kind of error."""
-    return [_mean(errors) for errors in zip(*parts, strict=True)]
+    """Return the means over the folds of each kind of error, by ratios, as walks compare them."""
+    kinds = np.log(np.maximum(np.array(parts), LEAST_SCORE))
+    means: list[float] = np.exp(kinds.mean(axis=0)).tolist()
+    return means
 
 
 def _score(errors: Sequence[float]) -> float:
     return math.prod(errors) ** (1.0 / len(errors))
-
-
-def _mean(errors: Sequence[float]) -> float:
-    """Return the mean of errors by their ratios, as walks compare them."""
-    return float(np.exp(np.mean(np.log(np.maximum(errors, LEAST_SCORE)))))

@@ -108,24 +108,23 @@ def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
         found = _fit_member(session, member, labels, budget, name=name)
         if not number or found.status not in UNFINISHED:
             fits.append(found)
-    first, *others = _merge_members(session, fits, members)
+    first, *others = _merge_members(session, fits)
     return replace(first, partners=tuple(others))
 
 
-def _merge_members(session: Session, fits: Sequence[Fit], choices: Sequence[Choice]) -> list[Fit]:
-    """Return the members of a blend with shares that add up to 1.
+def _merge_members(session: Session, fits: Sequence[Fit]) -> list[Fit]:
+    """Return the members of a blend with shares that add up to 1, the chosen one first.
 
     Fits in the units of the data that differ in their terms alone are one: the weighted mean of
     models is a model, whose radius is the weighted mean of theirs.
     """
     total = math.fsum(one.share for one in fits)
     groups: dict[object, list[Fit]] = {}
-    for number, (one, choice) in enumerate(zip(fits, choices, strict=False)):
-        plain = choice.scale.transform is IDENTITY
-        key = ("plain", choice.scale.additive) if plain else number
+    for number, one in enumerate(fits):
+        plain = one.predictor.transform is IDENTITY
+        key = ("plain", one.predictor.baseline is None) if plain else number
         groups.setdefault(key, []).append(replace(one, share=one.share / total))
-    merged = [group[0] if len(group) == 1 else _merge(session, group) for group in groups.values()]
-    return sorted(merged, key=lambda one: -one.share)
+    return [group[0] if len(group) == 1 else _merge(session, group) for group in groups.values()]
 
 
 def _merge(session: Session, fits: Sequence[Fit]) -> Fit:
@@ -140,10 +139,8 @@ def _merge(session: Session, fits: Sequence[Fit]) -> Fit:
     )
     scale = Scale(transform=IDENTITY, additive=first.predictor.baseline is not None)
     prepared = prepare(session.samples, scale)
-    objective, within = (
-        mean_squared_error(model, prepared.observations),
-        prepared.observations.within,
-    )
+    within = prepared.observations.within
+    objective = mean_squared_error(model, prepared.observations)
     proven = objective - within <= first.result.tolerance
     cut = [one.status for one in fits if one.status in CUT_SHORT]
     # bounds of other radii say nothing about this one

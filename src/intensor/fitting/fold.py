@@ -11,7 +11,7 @@ import numpy as np
 from intensor._arrays import FloatArray, Shape
 from intensor.fitting.kriging import can_krige, krige
 from intensor.fitting.options import Options, RemainderMethod, Scale
-from intensor.fitting.preparation import Split, prepare
+from intensor.fitting.preparation import Split, prepare, thinned
 from intensor.fitting.samples import sample
 from intensor.model.model import Model
 from intensor.model.predictor import Predictor
@@ -102,7 +102,9 @@ class Step:
     kriged: bool  # whether the error includes the kriged remainder
     binds: bool  # whether a larger radius could change the fit
     model: Model
-    predicted: FloatArray  # predictions of the held-out observations, in the units of the data
+    predicted: (
+        FloatArray  # predictions of held-out observations (``thinned``), in units of the data
+    )
     progress: Progress | None  # the last one of the solver; None when it made no iteration
     cut: bool  # whether a limit may have ended the step early: it does not compare with others
     seconds: float  # of the budget that were used when the step ended
@@ -211,7 +213,7 @@ class Fold:
             # with a kriged remainder, an unused part of the radius says nothing
             binds=self._may_krige or used > (1.0 - MIN_UNUSED_RADIUS) * model.radius,
             model=model,
-            predicted=predicted,
+            predicted=thinned(predicted),
             progress=progress,
             cut=budget.spent,
             seconds=budget.elapsed,

@@ -18,8 +18,15 @@ from intensor.model.predictor import Predictor, Remainder, index_counts
 from intensor.model.transform import Transform
 from intensor.runtime.threads import Workers
 
+MAX_KEPT_PREDICTIONS = 1 << 17
+"""Most predictions of held-out observations that are kept to blend and compare scales by."""
 MIN_FIRST_RADIUS = 1e-60
 """Smallest radius at which a path begins; it is used when every value is 0."""
+
+
+def thinned(column: FloatArray) -> FloatArray:
+    """Return evenly spaced entries of a column of all held-out observations, if it is long."""
+    return column[:: max(1, -(-column.size // MAX_KEPT_PREDICTIONS))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
