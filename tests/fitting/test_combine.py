@@ -379,3 +379,20 @@ def test_a_kriged_fit_goes_on_from_the_model_of_the_path():
         assert second <= 2  # from nothing, so that there is something to average
         assert first <= 2 if remainder == "none" else first > 8
         checked(found, data)
+
+
+def test_local_minima_are_left_out_unless_the_number_was_given(monkeypatch):
+    data, seen = smooth((8, 7, 6))[0], []
+    drop = combine_module._drop_local_minima
+
+    def drop_and_tell(results):
+        far = dataclasses.replace(results[0], objective=2.0 * results[0].objective)
+        seen.append(drop([*results, far]) == results)
+        return drop(results)
+
+    monkeypatch.setattr(combine_module, "_drop_local_minima", drop_and_tell)
+    graded = {"components": "graded", "max_components": 3}
+    assert fitted(data, **graded, n_solutions=3).n_solutions == 3
+    assert seen == []
+    fitted(data, **graded, n_solutions="auto")
+    assert seen == [True]

@@ -65,7 +65,8 @@ MAX_OBJECTIVE_RATIO = 1.1
 """An unfinished solution is averaged with the best one when its objective is at most this many
 times as large."""
 LOCAL_MINIMUM_RATIO = 1.2
-"""A graded solution whose objective is more than this many times the least is left out."""
+"""A graded solution whose objective is more than this many times the least is left out, unless the
+number of solutions was given."""
 PROOF_SECONDS = 2.0
 """Seconds that the proof of a graded model may take, beyond those that the fit took."""
 SCRATCH_RATIO = 2.0
@@ -244,7 +245,8 @@ def solve_seeds(
         results = _solve_together(
             session, data, version, settings, budget, name=name, stage=stage, n=n
         )
-        return _drop_local_minima(_drop_unfinished(results))
+        kept = _drop_unfinished(results)
+        return kept if options.n_solutions is not None else _drop_local_minima(kept)
     for seed in range(n):
         late = budget.spent or session.stopped
         if results and late:
