@@ -225,6 +225,17 @@ def test_weights_count_as_repeats():
     valid(weighted, data, sample_weight=weights)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_every_bound_is_proven_at_the_components_in_use(seed):
+    for rep in range(3):
+        data = zoo.noisy((4, 4, 3), 40, rep=rep)
+        options = {"exact": "enumeration", "rtol": 1e-4, "seed": seed, "max_components": 16}
+        result = fit(data.coords, data.values, shape=data.shape, **options)
+        report = intensor.verify(result, data.coords, data.values)
+        assert report.ok, report
+        assert report.complete
+
+
 def test_cells_that_are_observed_often():
     data = zoo.noisy((4, 4, 3), 40, rep=1)
     rng = np.random.default_rng(0)

@@ -258,7 +258,13 @@ class GradedEngine:
             self._certify(budget)
 
     def _certify(self, budget: Budget) -> None:
-        """Ask the exact oracle for vertices that the heuristic missed, or for a bound."""
+        """Ask the exact oracle for vertices that the heuristic missed, or for a bound.
+
+        Sweeps leave the gradient on the cells behind. A bound is proven at the gradient of the
+        components in use and at no other, so it is computed again here, whatever came before.
+        """
+        self._set.evaluate()
+        self.state.value = self._set.value
         found = self._prover.ask(
             self.state,
             self._cells,
