@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from intensor._arrays import FloatArray
+from intensor.fitting.component_path import MAX_EXTRAPOLATION
 from intensor.fitting.path import Walk
 from intensor.fitting.preparation import Split, thinned
 from intensor.fitting.scoring import RMSE, Scoring
@@ -28,8 +29,6 @@ STEPS = (0.05, 0.1, 0.2, 0.35, 0.5)
 MAX_STEPS = 12  # most times that a part of the prediction goes to a member
 MIN_BLEND_GAIN = 1e-3
 """Relative decrease of the score that such a step must bring."""
-MODELS_PER_MEMBER = 2
-"""Models of the last fit for each one that a walk averages; errors are compared for that many."""
 LEAST_KEPT_SHARE = 0.5
 """Least share of a squared error that averages of more models are expected to keep."""
 LEAST_SCORE = 1e-300  # of perfect predictions, whose logarithm must be finite
@@ -162,7 +161,7 @@ def _ratio_of_last_fit(walks: Sequence[Walk], shares: FloatArray, error: float) 
     """
     fall = 0.0
     for share, walk in zip(shares.tolist(), walks, strict=True):
-        number = MODELS_PER_MEMBER * walk.members
+        number = MAX_EXTRAPOLATION * walk.members  # as in the errors of walks
         fall += walk.variance * (share**2 / walk.members - share / number)
     square = error**2
     return math.sqrt(max(1.0 - fall / square, LEAST_KEPT_SHARE)) if square > 0.0 else 1.0

@@ -13,7 +13,7 @@ from intensor.fitting.fold import FIRST_SWEEPS, Request, Step
 from intensor.fitting.folds import Folds
 from intensor.fitting.graded_fold import count_members, error_of_average, split_error
 from intensor.fitting.options import RemainderMethod
-from intensor.fitting.path import RadiusPath, Walk
+from intensor.fitting.path import RadiusPath, Walk, make_path
 from intensor.model.model import Model
 from intensor.options.ranges import LARGEST_MAGNITUDE
 from intensor.runtime.budget import Budget
@@ -222,17 +222,9 @@ def walk_components(
             _polish(walk)
         if folds.may_krige and not walk.over:
             _krige(walk, folds, once=one_radius)
-    scale, rows = folds.scale, walk.rows
-    columns: dict[str, Any] = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    path = RadiusPath(
-        transform=scale.transform.name,
-        baseline="additive" if scale.additive else "none",
-        metric=folds.options.scoring.name,
-        **columns,
-    )
     return Walk(
-        scale,
-        path,
+        folds.scale,
+        make_path(folds, walk.rows),
         walk.models,
         walk.predicted,
         walk.cut,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -241,21 +241,24 @@ def walk(
             break
         if len(progression.rows) >= HOPEFUL_RADII and progression.least > hopeless_error:
             break
-    rows, scale = progression.rows, folds.scale
-    columns: dict[str, Any] = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    path = RadiusPath(
-        transform=scale.transform.name,
-        baseline="additive" if scale.additive else "none",
-        metric=folds.options.scoring.name,
-        **columns,
-    )
     return Walk(
-        scale,
-        path,
+        folds.scale,
+        make_path(folds, progression.rows),
         progression.models,
         progression.predicted,
         progression.cut,
         progression.kriging_seconds,
+    )
+
+
+def make_path(folds: Folds, rows: Sequence[Mapping[str, Any]]) -> RadiusPath:
+    """Return the path of the scale of some folds from its steps, each a value per column."""
+    columns: dict[str, Any] = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    return RadiusPath(
+        transform=folds.scale.transform.name,
+        baseline="additive" if folds.scale.additive else "none",
+        metric=folds.options.scoring.name,
+        **columns,
     )
 
 

@@ -351,7 +351,8 @@ class Fit:
 
     def __repr__(self) -> str:
         lengths = " x ".join(map(str, self.shape))
-        partners = f", {len(self.partners)} partners" if self.partners else ""
+        count = len(self.partners)
+        partners = f", {count} partner{'s' if count > 1 else ''}" if count else ""
         return (
             f"<Fit {lengths}: {self.status}, {describe_terms(self.model)}, radius "
             f"{self.radius:.6g}, objective {self.objective:.6g}, gap {self.gap:.3g}{partners}>"

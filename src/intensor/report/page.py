@@ -114,8 +114,8 @@ def headline(fit: Fit, comparison: Comparison) -> str:
     blend = ""
     if fit.partners:
         blend = (
-            f" They have a share of {percent(fit.share)} in predictions, which are a blend of "
-            f"{count(len(fit.members))} fits."
+            f" Predictions are a blend of {count(len(fit.members))} fits, in which this one has a "
+            f"share of {percent(fit.share)}."
         )
     gap, share = proven_gap(fit)
     single = ("1 box", "1 component")

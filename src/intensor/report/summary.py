@@ -27,7 +27,7 @@ PATH_FIGURES = (
 
 def summarise(fit: Fit) -> dict[str, Any]:
     """Return the figures of a fit; names and order are those of the JSON output."""
-    result, predictor = fit.result, fit.predictor
+    result = fit.result
     return {
         "status": fit.status.name,
         "message": fit.status.sentence,
@@ -37,13 +37,7 @@ def summarise(fit: Fit) -> dict[str, Any]:
         "relative_gap": relative_gap(fit),
         "tolerance": result.tolerance,
         "bound_source": result.bound_source,
-        "radius": fit.radius,
-        "transform": predictor.transform.name,
-        "baseline": "none" if predictor.baseline is None else "additive",
-        "remainder": "none" if predictor.remainder is None else "kriging",
-        "boxes": len(fit.model.vertices),
-        "components": len(fit.model.components),
-        "n_solutions": fit.n_solutions,
+        **_model_figures(fit),
         "share": fit.share,
         "partners": [_partner_figures(partner) for partner in fit.partners],
         "n": fit.n,
@@ -58,20 +52,27 @@ def summarise(fit: Fit) -> dict[str, Any]:
     }
 
 
+def _model_figures(fit: Fit) -> dict[str, Any]:
+    """Return the scale and the terms of a member of a fit."""
+    predictor = fit.predictor
+    return {
+        "radius": fit.radius,
+        "transform": predictor.transform.name,
+        "baseline": "none" if predictor.baseline is None else "additive",
+        "remainder": "none" if predictor.remainder is None else "kriging",
+        "boxes": len(fit.model.vertices),
+        "components": len(fit.model.components),
+        "n_solutions": fit.n_solutions,
+    }
+
+
 def _partner_figures(partner: Fit) -> dict[str, Any]:
-    predictor = partner.predictor
     return {
         "share": partner.share,
         "status": partner.status.name,
         "objective": partner.objective,
         "bound": partner.bound,
-        "radius": partner.radius,
-        "transform": predictor.transform.name,
-        "baseline": "none" if predictor.baseline is None else "additive",
-        "remainder": "none" if predictor.remainder is None else "kriging",
-        "boxes": len(partner.model.vertices),
-        "components": len(partner.model.components),
-        "n_solutions": partner.n_solutions,
+        **_model_figures(partner),
     }
 
 
