@@ -354,9 +354,9 @@ def test_solutions_that_were_cut_short_do_not_spoil_an_average():
     )
     near = dataclasses.replace(bad, objective=1.05 * results[0].objective)
     done = dataclasses.replace(bad, status=Status.STALLED)
-    kept = combine_module._drop_unfinished([results[0], bad, near, done])
+    kept = combine_module.drop_unfinished([results[0], bad, near, done])
     assert kept == [results[0], near, done]
-    assert combine_module._drop_unfinished([bad]) == [bad]
+    assert combine_module.drop_unfinished([bad]) == [bad]
 
 
 def test_a_kriged_fit_goes_on_from_the_model_of_the_path():
@@ -383,14 +383,14 @@ def test_a_kriged_fit_goes_on_from_the_model_of_the_path():
 
 def test_local_minima_are_left_out_unless_the_number_was_given(monkeypatch):
     data, seen = smooth((8, 7, 6))[0], []
-    drop = combine_module._drop_local_minima
+    drop = combine_module.drop_local_minima
 
     def drop_and_tell(results):
         far = dataclasses.replace(results[0], objective=2.0 * results[0].objective)
         seen.append(drop([*results, far]) == results)
         return drop(results)
 
-    monkeypatch.setattr(combine_module, "_drop_local_minima", drop_and_tell)
+    monkeypatch.setattr(combine_module, "drop_local_minima", drop_and_tell)
     graded = {"components": "graded", "max_components": 3}
     assert fitted(data, **graded, n_solutions=3).n_solutions == 3
     assert seen == []

@@ -12,8 +12,7 @@ import math
 import threading
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +21,13 @@ from intensor.data.checks import warn_above_radius
 from intensor.data.labels import Labels
 from intensor.data.observations import Observations
 from intensor.errors import RemainderWarning
+from intensor.fitting.averaging import (
+    CUT_SHORT,
+    add_up,
+    average_results,
+    drop_local_minima,
+    drop_unfinished,
+)
 from intensor.fitting.fold import FIRST_SWEEPS
 from intensor.fitting.folds import with_stage
 from intensor.fitting.graded_fold import graded_settings, graded_version
@@ -31,7 +37,7 @@ from intensor.fitting.path import Walk
 from intensor.fitting.preparation import Prepared, prepare
 from intensor.fitting.record import Fit, Validation
 from intensor.fitting.session import Session
-from intensor.model.arithmetic import average_models, shrunk
+from intensor.model.arithmetic import shrunk
 from intensor.model.model import Model, join_models
 from intensor.model.predictor import Remainder
 from intensor.model.transform import IDENTITY
@@ -57,16 +63,8 @@ KRIGING_GRACE_SECONDS = 0.8
 
 MIN_RTOL = 1e-9
 """Relative gap that is small enough even where held-out cells are predicted perfectly."""
-CUT_SHORT = (Status.TIME_LIMIT, Status.INTERRUPTED, Status.STOPPED, Status.ITERATION_LIMIT)
-"""Statuses of solves that a limit or a user stopped before they were done."""
 UNFINISHED = (Status.TIME_LIMIT, Status.INTERRUPTED, Status.STOPPED)
 """Statuses of partners that are left out of a blend: they are not what was chosen."""
-MAX_OBJECTIVE_RATIO = 1.1
-"""An unfinished solution is averaged with the best one when its objective is at most this many
-times as large."""
-LOCAL_MINIMUM_RATIO = 1.2
-"""A graded solution whose objective is more than this many times the least is left out, unless the
-number of solutions was given."""
 PROOF_SECONDS = 2.0
 """Seconds that the proof of a graded model may take, beyond those that the fit took."""
 SCRATCH_RATIO = 2.0
@@ -153,8 +151,8 @@ def _merge(session: Session, fits: Sequence[Fit]) -> Fit:
         bound_source=FREE_BOUND,
         model=model,
         witness=None,
-        counters=Counters(**_add_up([one.result.counters for one in fits])),
-        seconds=Seconds(**_add_up([one.result.seconds for one in fits])),
+        counters=Counters(**add_up([one.result.counters for one in fits])),
+        seconds=Seconds(**add_up([one.result.seconds for one in fits])),
     )
     fields = [
         part * one.predictor.remainder.field
@@ -245,8 +243,8 @@ def solve_seeds(
         results = _solve_together(
             session, data, version, settings, budget, name=name, stage=stage, n=n
         )
-        kept = _drop_unfinished(results)
-        return kept if options.n_solutions is not None else _drop_local_minima(kept)
+        kept = drop_unfinished(results)
+        return kept if options.n_solutions is not None else drop_local_minima(kept)
     for seed in range(n):
         late = budget.spent or session.stopped
         if results and late:
@@ -274,7 +272,7 @@ def solve_seeds(
         if result.status is not Status.ITERATION_LIMIT:  # which another call may raise
             journal.record({entry: {"result": capture_result(result)}})
         results.append(result)
-    return _drop_unfinished(results)
+    return drop_unfinished(results)
 
 
 def _solve_together(
@@ -373,47 +371,6 @@ def _distribute(session: Session, observations: Observations) -> Data:
     )
 
     return distribute_cells(session.client, observations, session.options.solver.device)
-
-
-def _drop_unfinished(results: list[Result]) -> list[Result]:
-    """Return the results without those that a limit cut off far from the best."""
-    least = min(result.objective for result in results)
-    return [
-        result
-        for result in results
-        if result.status not in CUT_SHORT or result.objective <= MAX_OBJECTIVE_RATIO * least
-    ]
-
-
-def _drop_local_minima(results: list[Result]) -> list[Result]:
-    """Return the results of graded solves without those that ended far above the best."""
-    least = min(result.objective for result in results)
-    return [result for result in results if result.objective <= LOCAL_MINIMUM_RATIO * least]
-
-
-def average_results(results: Sequence[Result], observations: Observations) -> Result:
-    """Return the averaged model with its own objective and the best of the proven bounds."""
-    if len(results) == 1:
-        return results[0]
-    model = average_models([result.model for result in results])
-    objective = mean_squared_error(model, observations)
-    proven = max(results, key=lambda result: result.bound)
-    within = objective - proven.bound <= proven.tolerance
-    unfinished = [result.status for result in results if result.status is not Status.OPTIMAL]
-    return replace(
-        proven,
-        status=Status.OPTIMAL if within else (unfinished or [Status.STALLED])[0],
-        objective=objective,
-        model=model,
-        trace=results[0].trace,
-        counters=Counters(**_add_up([result.counters for result in results])),
-        seconds=Seconds(**_add_up([result.seconds for result in results])),
-    )
-
-
-def _add_up(records: Sequence[Counters | Seconds]) -> dict[str, Any]:
-    names = [field.name for field in fields(records[0])]
-    return {name: sum(getattr(record, name) for record in records) for name in names}
 
 
 def _prefer_walked_model(

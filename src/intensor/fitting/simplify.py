@@ -12,7 +12,7 @@ import numpy as np
 from intensor.data.checks import check_not_tiny, check_values
 from intensor.data.lookup import observed_cells
 from intensor.errors import SettingError
-from intensor.fitting.combine import average_results
+from intensor.fitting.averaging import average_results
 from intensor.fitting.kriging import MAX_MODE_LENGTH, krige
 from intensor.fitting.options import Scale
 from intensor.fitting.preparation import Prepared, Split, prepare
