@@ -9,9 +9,10 @@ import numpy as np
 import intensor
 from intensor.fitting.fit import fit
 from intensor.fitting.fold import FoldSpec
+from intensor.fitting.holding_out import splits
 from intensor.fitting.options import Effort, check_options
 from intensor.fitting.preparation import Split
-from intensor.fitting.samples import Samples, splits
+from intensor.fitting.samples import Samples
 from intensor.runtime.budget import Budget
 from zoo import smooth_tensor
 
@@ -58,7 +59,7 @@ def samples_of(data, weights=None):
 
 def splits_of(data, options, weights=None):
     pairs = splits(samples_of(data, weights), folds=options.folds, share=options.share, seed=0)
-    return [Split(training, held) for training, held in pairs]
+    return [Split(*parts) for parts in pairs]
 
 
 def specs_of(held_out, options):

@@ -84,6 +84,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
+        effort: str = declared.EFFORT.default,
         radius: float | str = declared.RADIUS.default,
         components: str = declared.COMPONENTS.default,
         max_components: int | None = declared.MAX_COMPONENTS.default,
@@ -112,6 +113,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         checkpoint_every: float = declared.CHECKPOINT_EVERY.default,
         resume: bool = declared.RESUME.default,
     ) -> None:
+        self.effort = effort
         self.radius = radius
         self.components = components
         self.max_components = max_components

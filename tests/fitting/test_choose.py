@@ -21,10 +21,10 @@ from intensor.fitting import fold as fold_module
 from intensor.fitting.choose import MIN_HELD_OUT
 from intensor.fitting.combine import MIN_RTOL
 from intensor.fitting.folds import open_folds
+from intensor.fitting.holding_out import splits
 from intensor.fitting.kriging import krige
 from intensor.fitting.options import DEFAULT_RTOL, Effort
 from intensor.fitting.path import GAP_SHARES, NEARLY_BEST
-from intensor.fitting.samples import splits
 from intensor.solver.fast.engine import FastEngine
 from intensor.solver.result import Status
 
@@ -213,7 +213,7 @@ def test_validation_reports_the_error_of_the_mean(scoring, weights):
     found = fitted(scoring=scoring, validation=4, sample_weight=weights).validation
     samples = samples_of(NOISY, weights).in_order()
     errors = []
-    for training, held in splits(samples, folds=4, share=0.25, seed=0):
+    for training, held, _ in splits(samples, folds=4, share=0.25, seed=0):
         apart = held.values - np.average(training.values, weights=training.weights)
         size = apart**2 if scoring == "rmse" else np.abs(apart)
         mean = np.average(size, weights=held.weights)

@@ -108,14 +108,15 @@ def _run_experiment(*, quiet: bool) -> _Experiment:
     import numpy as np  # noqa: PLC0415
 
     from intensor.datasets import flights  # noqa: PLC0415
+    from intensor.fitting.holding_out import splits  # noqa: PLC0415
     from intensor.fitting.options import check_options  # noqa: PLC0415
-    from intensor.fitting.samples import Samples, splits  # noqa: PLC0415
+    from intensor.fitting.samples import Samples  # noqa: PLC0415
     from intensor.fitting.scoring import MAE, MAPE, RMSE  # noqa: PLC0415
 
     table = flights()
     coords, values, _ = table.observed()
     samples = Samples(coords=coords, values=values, weights=None, shape=table.shape)
-    training, hidden = next(splits(samples, folds=1, share=HIDDEN_SHARE, seed=SPLIT_SEED))
+    training, hidden, _ = next(splits(samples, folds=1, share=HIDDEN_SHARE, seed=SPLIT_SEED))
     kept = replace(table, codes=tuple(training.coords.T), values=training.values, weights=None)
     fit = fit_table(kept, check_options(**FIT_OPTIONS), quiet=quiet)
     predictions = {

@@ -1,29 +1,32 @@
-"""Blends: the predictions of several scales, each with the share that held-out cells give it.
+"""Blends: the predictions of several candidates, each with the share that held-out cells give it.
 
-One scale is seldom right for all cells, and the held-out errors of good ones differ by less than
-chance. So the predictions of a few are combined instead of betting on one. A share of 0 leaves a
-scale out, and two that err in different cells predict better than either.
+One candidate is seldom right for all cells, and the held-out errors of good ones differ by less
+than chance. So the predictions of a few are combined instead of betting on one. A share of 0 leaves
+a candidate out, and two that err in different cells predict better than either.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from intensor._arrays import FloatArray
+from intensor._arrays import FloatArray, IndexArray
 from intensor.fitting.component_path import MAX_EXTRAPOLATION
-from intensor.fitting.path import Walk
 from intensor.fitting.preparation import Split, thinned
 from intensor.fitting.scoring import RMSE, Scoring
 
-MAX_ERROR_RATIO = 1.2
+MAX_ERROR_RATIO = 1.5
 """Largest error of a member of a blend, as a multiple of the least error of all."""
+MIN_SHARE = 0.04
+"""Least share of a member of a blend; smaller ones go to the others."""
+MAX_BLENDED_CELLS = 1 << 13
+"""Most held-out observations of a fold by which shares are chosen."""
 TIED_ERRORS, MAX_TIED_RATIO = 2.0, 1.1
-"""Two scales are tied when their losses on held-out cells differ by less than this many standard
-errors of the difference, and their errors by less than this ratio."""
+"""Two candidates are tied when their losses on held-out cells differ by less than this many
+standard errors of the difference, and their errors by less than this ratio."""
 STEPS = (0.05, 0.1, 0.2, 0.35, 0.5)
 """Parts of the prediction that may go to a member at a time: held-out cells tell no finer ones."""
 MAX_STEPS = 12  # most times that a part of the prediction goes to a member
@@ -34,19 +37,45 @@ LEAST_KEPT_SHARE = 0.5
 LEAST_SCORE = 1e-300  # of perfect predictions, whose logarithm must be finite
 
 
-class Blend(NamedTuple):
-    """Shares of walks, and the error of the blend on the held-out cells."""
+class Entrant(Protocol):
+    """What a blend has to know of a candidate."""
 
-    shares: FloatArray  # (number of walks,), at least 0, with sum 1
+    @property
+    def error(self) -> float:
+        """Error on held-out cells that its last fit is expected to have."""
+
+    @property
+    def predicted(self) -> tuple[FloatArray, ...]:
+        """Predictions of the held-out observations of each fold, thinned."""
+
+    @property
+    def cut(self) -> bool:
+        """Whether a limit cut it off, so that its error does not compare with others."""
+
+    @property
+    def members(self) -> int:
+        """Number of models whose average made the predictions."""
+
+    @property
+    def variance(self) -> float:
+        """Variance of the error of one of these models."""
+
+
+class Blend(NamedTuple):
+    """Shares of candidates, and the error of the blend on the held-out cells."""
+
+    shares: FloatArray  # (number of candidates,), at least 0, with sum 1
     error: float
+    spread: float  # standard error of the error
 
 
 class _HeldOut(NamedTuple):
-    """Held-out observations of a fold, with the predictions of all walks."""
+    """Held-out observations of a fold, with the predictions of all candidates."""
 
     values: FloatArray
     weights: FloatArray | None
-    predicted: FloatArray  # (number of walks, number of observations)
+    pieces: IndexArray  # observations of a piece were held out together
+    predicted: FloatArray  # (number of candidates, number of observations)
 
     def errors(self, predicted: FloatArray, scoring: Scoring) -> list[float]:
         """Return the error, and for the RMSE that of the square roots too.
@@ -61,46 +90,50 @@ class _HeldOut(NamedTuple):
         return errors
 
 
-def _collect(walks: Sequence[Walk], held_out: Sequence[Split]) -> list[_HeldOut]:
-    """Return the held-out observations of each fold that walks have predicted."""
+def _collect(
+    entrants: Sequence[Entrant], held_out: Sequence[Split], most: int = MAX_BLENDED_CELLS
+) -> list[_HeldOut]:
+    """Return the held-out observations of each fold that candidates have predicted."""
     found = []
-    for split, *predicted in zip(held_out, *(one.predicted for one in walks), strict=False):
-        weights = split.held.weights
+    for split, *predicted in zip(held_out, *(one.predicted for one in entrants), strict=True):
+        weights, values = split.held.weights, thinned(split.held.values)
+        some = slice(None, None, max(1, -(-values.size // most)))
         found.append(
             _HeldOut(
-                thinned(split.held.values),
-                None if weights is None else thinned(weights),
-                np.array(predicted),
+                values[some],
+                None if weights is None else thinned(weights)[some],
+                thinned(np.arange(len(split.held)) if split.pieces is None else split.pieces)[some],
+                np.array([column[some] for column in predicted]),
             )
         )
     return found
 
 
-def rank_walks(walks: Sequence[Walk], held_out: Sequence[Split], scoring: Scoring) -> list[int]:
-    """Return the numbers of walks of different scales, the best first.
+def rank(entrants: Sequence[Entrant], held_out: Sequence[Split], scoring: Scoring) -> list[int]:
+    """Return the numbers of candidates, the best first.
 
     The error decides, and between errors that are tied with the least, the error of roots.
     """
-    folds = _collect(walks, held_out)
-    errors = [one.path.error for one in walks]
+    folds = _collect(entrants, held_out)
+    errors = [one.error for one in entrants]
     least = int(np.argmin(errors))
     tied = [
         errors[number] <= MAX_TIED_RATIO * errors[least]
         and _distance(folds, number, least, scoring) <= TIED_ERRORS
-        for number in range(len(walks))
+        for number in range(len(entrants))
     ]
     finer = [
         _means([fold.errors(fold.predicted[number], scoring) for fold in folds])[-1]
-        for number in range(len(walks))
+        for number in range(len(entrants))
     ]
     return sorted(
-        range(len(walks)),
+        range(len(entrants)),
         key=lambda number: (not tied[number], (finer if tied[number] else errors)[number]),
     )
 
 
 def _distance(folds: Sequence[_HeldOut], one: int, other: int, scoring: Scoring) -> float:
-    """Return by how many standard errors the losses of a walk are above those of another."""
+    """Return by how many standard errors the losses of a candidate are above those of another."""
     apart = np.concatenate(
         [
             scoring.losses(fold.values, fold.predicted[one])
@@ -112,59 +145,148 @@ def _distance(folds: Sequence[_HeldOut], one: int, other: int, scoring: Scoring)
     return float(apart.mean()) / spread if spread > 0.0 else 0.0
 
 
-def blend_walks(walks: Sequence[Walk], held_out: Sequence[Split], scoring: Scoring) -> Blend:
-    """Choose the shares of walks on the held-out cells.
+def blend(entrants: Sequence[Entrant], held_out: Sequence[Split], scoring: Scoring) -> Blend:
+    """Choose the shares of candidates on the held-out cells.
 
-    The best walk comes first. Then parts of the prediction go to others, one step at a time, always
-    the step that lowers the score the most, as long as no error rises.
+    The error of a blend that is reported for a fold is that of shares which all other folds chose,
+    if there are several.
     """
-    folds = _collect(walks, held_out)
-    best = rank_walks(walks, held_out, scoring)[0]
-    most = MAX_ERROR_RATIO * walks[best].path.error
-    members = [
-        number
-        for number, one in enumerate(walks)
-        if number == best or (one.path.error <= most and not one.cut and not walks[best].cut)
+    folds = _collect(entrants, held_out)
+    chooser = _Chooser(entrants, held_out, scoring)
+    shares = chooser.choose(folds)
+    fair = [
+        chooser.choose([*folds[:number], *folds[number + 1 :]]) if len(folds) > 1 else shares
+        for number in range(len(folds))
     ]
+    return chooser.report(shares, folds, fair)
 
-    def measure(shares: FloatArray) -> list[float]:
-        errors = _means([fold.errors(shares @ fold.predicted, scoring) for fold in folds])
-        return [_ratio_of_last_fit(walks, shares, errors[0]) * error for error in errors]
 
-    units = np.eye(len(walks))
-    shares = units[best]
-    errors = measure(shares)
-    for _ in range(MAX_STEPS if len(members) > 1 else 0):
-        trials = [
-            (1.0 - step) * shares + step * units[member] for member in members for step in STEPS
+def single(
+    entrants: Sequence[Entrant], held_out: Sequence[Split], scoring: Scoring, chosen: int
+) -> Blend:
+    """Return the blend in which one candidate has it all."""
+    shares = np.eye(len(entrants))[chosen]
+    folds = _collect(entrants, held_out)
+    chooser = _Chooser(entrants, held_out, scoring)
+    return chooser.report(shares, folds, [shares] * len(folds))
+
+
+class _Chooser:
+    """Chooses shares of candidates by the errors of their blends on some folds."""
+
+    def __init__(
+        self, entrants: Sequence[Entrant], held_out: Sequence[Split], scoring: Scoring
+    ) -> None:
+        self._entrants = entrants
+        self._scoring = scoring
+        self._first = rank(entrants, held_out, scoring)[0]
+
+    def choose(self, folds: Sequence[_HeldOut]) -> FloatArray:
+        """Return the shares that predict the held-out cells of some folds best.
+
+        They are no worse there than any candidate that no limit cut off.
+        """
+        shares, error = self._improve(self._first, folds)
+        singles = [
+            self._measure(unit, folds)[0] if not one.cut else math.inf
+            for unit, one in zip(np.eye(len(self._entrants)), self._entrants, strict=True)
         ]
-        measured = [measure(trial) for trial in trials]
-        allowed = [
+        least = int(np.argmin(singles))
+        if singles[least] < error:
+            shares, _ = self._improve(least, folds)
+        shares = np.where(shares < MIN_SHARE, 0.0, shares)
+        kept: FloatArray = shares / shares.sum()
+        return kept
+
+    def _improve(self, first: int, folds: Sequence[_HeldOut]) -> tuple[FloatArray, float]:
+        """Begin with one candidate, and give parts of the prediction to others.
+
+        It is always the step that lowers the score the most, as long as no error rises.
+        """
+        entrants = self._entrants
+        most = MAX_ERROR_RATIO * entrants[first].error
+        members = [
             number
-            for number, found in enumerate(measured)
-            if all(new <= old for new, old in zip(found, errors, strict=True))
-            and _score(found) < (1.0 - MIN_BLEND_GAIN) * _score(errors)
+            for number, one in enumerate(entrants)
+            if number == first or (one.error <= most and not one.cut)
         ]
-        if not allowed:
-            break
-        chosen = min(allowed, key=lambda number: _score(measured[number]))
-        shares, errors = trials[chosen], measured[chosen]
-    return Blend(shares, errors[0])
+        units = np.eye(len(entrants))
+        shares = units[first]
+        errors = self._measure(shares, folds)
+        for _ in range(MAX_STEPS if len(members) > 1 else 0):
+            trials = [
+                (1.0 - step) * shares + step * units[member] for member in members for step in STEPS
+            ]
+            measured = [self._measure(trial, folds) for trial in trials]
+            allowed = [
+                number
+                for number, found in enumerate(measured)
+                if all(new <= old for new, old in zip(found, errors, strict=True))
+                and _score(found) < (1.0 - MIN_BLEND_GAIN) * _score(errors)
+            ]
+            if not allowed:
+                break
+            chosen = min(allowed, key=lambda number: _score(measured[number]))
+            shares, errors = trials[chosen], measured[chosen]
+        return shares, errors[0]
+
+    def _measure(self, shares: FloatArray, folds: Sequence[_HeldOut]) -> list[float]:
+        errors = _means([fold.errors(shares @ fold.predicted, self._scoring) for fold in folds])
+        return [self._ratio_of_last_fit(shares, errors[0]) * error for error in errors]
+
+    def report(
+        self, shares: FloatArray, folds: Sequence[_HeldOut], fair: Sequence[FloatArray]
+    ) -> Blend:
+        """Return shares with the error that they are expected to have, and its spread.
+
+        ``fair`` are the shares by which each fold is predicted.
+        """
+        scoring = self._scoring
+        predicted = [own @ fold.predicted for own, fold in zip(fair, folds, strict=True)]
+        errors = [
+            scoring.measure(fold.values, column, fold.weights)
+            for fold, column in zip(folds, predicted, strict=True)
+        ]
+        error = _means([[one] for one in errors])[0]
+        losses = [
+            scoring.losses(fold.values, column)
+            for fold, column in zip(folds, predicted, strict=True)
+        ]
+        relative = _relative_spread(losses, [fold.pieces for fold in folds])
+        ratio = self._ratio_of_last_fit(shares, error)
+        power = 0.5 if scoring.squared else 1.0
+        return Blend(shares, ratio * error, power * relative * ratio * error)
+
+    def _ratio_of_last_fit(self, shares: FloatArray, error: float) -> float:
+        """Return what the error of a blend is multiplied by when the last fit has more models.
+
+        Every walk averages a few models, so that a blend of two has twice as many as one of them.
+        The last fit has as many in all, whatever the shares. Without this, blends would look better
+        because of their numbers alone.
+        """
+        fall = 0.0
+        for share, one in zip(shares.tolist(), self._entrants, strict=True):
+            number = MAX_EXTRAPOLATION * one.members  # as in the errors of walks
+            fall += one.variance * (share**2 / one.members - share / number)
+        square = error**2
+        return math.sqrt(max(1.0 - fall / square, LEAST_KEPT_SHARE)) if square > 0.0 else 1.0
 
 
-def _ratio_of_last_fit(walks: Sequence[Walk], shares: FloatArray, error: float) -> float:
-    """Return what the error of a blend is multiplied by when the last fit has more models.
+def _relative_spread(losses: Sequence[FloatArray], pieces: Sequence[IndexArray]) -> float:
+    """Return the standard error of the mean loss, as a share of it.
 
-    Every walk averages a few models, so that a blend of two has twice as many as one of them. The
-    last fit has as many in all, whatever the shares. Without this, blends would look better because
-    of their numbers alone.
+    Observations that were held out together err together, so pieces are what is counted.
     """
-    fall = 0.0
-    for share, walk in zip(shares.tolist(), walks, strict=True):
-        number = MAX_EXTRAPOLATION * walk.members  # as in the errors of walks
-        fall += walk.variance * (share**2 / walk.members - share / number)
-    square = error**2
-    return math.sqrt(max(1.0 - fall / square, LEAST_KEPT_SHARE)) if square > 0.0 else 1.0
+    sums = np.concatenate(
+        [np.bincount(own, column) for column, own in zip(losses, pieces, strict=True)]
+    )
+    counts = np.concatenate([np.bincount(own) for own in pieces])
+    there = counts > 0
+    sums, counts = sums[there], counts[there]
+    mean = sums.sum() / counts.sum() if counts.size else 0.0
+    if not mean > 0.0:
+        return 0.0
+    return float(np.sqrt(((sums - mean * counts) ** 2).sum()) / sums.sum())
 
 
 def _means(parts: Sequence[Sequence[float]]) -> list[float]:

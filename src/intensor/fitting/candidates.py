@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from intensor.fitting.blend import rank_walks
+from intensor.fitting.blend import rank
 from intensor.fitting.combine import warn_no_kriging
 from intensor.fitting.component_path import walk_components
 from intensor.fitting.fold import FoldSpec
@@ -31,22 +31,25 @@ SCOUTING_SHARE = 0.5
 """Share of that time that scouting may take."""
 BRIEF_SHARE = 0.02
 """All scales are walked in full if scouting took less than this share of the time for walking."""
-MAX_SCOUTED_FOLDS = 2
-"""Most folds on which scales of graded components are scouted."""
+MAX_BOX_FINALISTS = 2
+"""Most scales of boxes that are walked in full after all were scouted."""
+HOPELESS_TERMS_RATIO = 1.5
+"""Graded components are walked briefly when their scouted error is above this multiple of that of a
+predictor without terms."""
 HOPELESS_RATIO = 1.1
 """Boxes are given up when their error stays above this multiple of that of graded components."""
-MAX_FINALISTS = 2
-"""Most scales that are walked in full after all were scouted."""
-MAX_COMPANIONS, MAX_COMPANION_RATIO = 2, 1.1
-"""Most other scales that follow the best one to where it ended, so that their predictions can be
-blended with its own, and the largest ratio of their scouted error to the least."""
+MAX_COMPANION_RATIO = 1.1
+"""Largest ratio of the scouted error of a scale that follows the best one to the least."""
 
 
 class Candidates:
     """The scales of a fit, which are compared on held-out cells."""
 
-    def __init__(self, session: Session, held_out: list[Split]) -> None:
+    def __init__(
+        self, session: Session, held_out: list[Split], *, reference_error: float = math.inf
+    ) -> None:
         self._session = session
+        self._reference_error = reference_error  # least error of predictors without terms
         self._options = session.options
         self._effort = session.options.effort
         self._journal = session.journal
@@ -57,8 +60,8 @@ class Candidates:
         self._scouting_rows = (
             self._effort.graded_scouting_rows if graded else self._effort.scouting_rows
         )
-        least = self._effort.min_scouted_rows if graded else self._scouting_rows
-        self._large = len(training) > least  # whether scales are scouted in any case
+        # whether scales are scouted in any case
+        self._large = graded or len(training) > self._scouting_rows
         self._can_krige = can_krige(training)
         self._scouted: list[Walk] = []  # walks of all scales that were scouted, the best first
 
@@ -74,7 +77,7 @@ class Candidates:
         self._warn_if_never_kriged(walks)
         if not graded:
             return scouted, self._walk_again_without_kriging(walks)
-        best = walks[rank_walks(walks, self._splits, self._options.scoring)[0]]
+        best = walks[rank(walks, self._splits, self._options.scoring)[0]]
         if boxes:
             walks += self._walk_boxes_too(best, boxes)
         return scouted, walks + self._walk_companions(best, [one.scale for one in walks])
@@ -83,12 +86,14 @@ class Candidates:
         """Walk other scales that were nearly as good when scouted to where the best one ended."""
         if self._options.n_solutions is not None or best.cut or not best.scale.graded:
             return []
+        if self._hopeless:
+            return []
         most = MAX_COMPANION_RATIO * min((one.path.error for one in self._scouted), default=0.0)
         others = [
             one.scale for one in self._scouted if one.scale not in walked and one.path.error <= most
         ]
         found = []
-        for scale in others[:MAX_COMPANIONS]:
+        for scale in others[: self._effort.max_companions]:
             if self._journal.decide(f"no companion, {scale.name}", self._budget.spent):
                 break
             found.append(self._walk("companion", self._splits, scale, self._budget, like=best.path))
@@ -120,18 +125,27 @@ class Candidates:
         scouted = [replace(one.path, sampled=True) for one in walks]
         if self._journal.decide("only scouted", self._budget.spent):
             return scouted, [self._scouted[0]._replace(cut=True)]
-        return scouted, self._walk_in_turn("foremost", self._pick_finalists())
+        finalists = self._pick_finalists()
+        return scouted, self._walk_in_turn("foremost", finalists, one_radius=self._hopeless)
+
+    @property
+    def _hopeless(self) -> bool:
+        """Whether terms predict so much worse than references that a full walk is not worth it."""
+        if not self._scouted or not self._options.blends:
+            return False
+        return self._scouted[0].error > HOPELESS_TERMS_RATIO * self._reference_error
 
     def _scout(self, scales: Sequence[Scale]) -> tuple[list[Walk], bool]:
         """Compare all scales in part of the time; say whether their walks count as full."""
         budget = Budget(SCOUTING_SHARE * self._budget.remaining, within=self._budget)
         scouted_splits = self._splits
         if self._large and scales[0].graded:
-            scouted_splits = self._splits[:MAX_SCOUTED_FOLDS]
+            scouted_splits = self._splits[: self._effort.scouted_folds]
         if self._large and len(self._splits[0].training) > self._scouting_rows:
             most, seed = self._scouting_rows, self._options.solver.seed
-            parts = (self._splits[0].training, self._splits[0].held)
-            scouted_splits = [Split(*(sample(part, most, seed=seed) for part in parts))]
+            first = self._splits[0]
+            training = sample(first.training, most, seed=seed)
+            scouted_splits = [Split(training, sample(first.held, most, seed=seed))]
         one_radius = self._options.remainder is not RemainderMethod.NONE and self._can_krige
         one_radius |= scales[0].graded and self._large
         walks = self._walk_all("scout", scales, budget, scouted_splits, one_radius=one_radius)
@@ -140,19 +154,15 @@ class Candidates:
             scouted_splits = self._splits
             walks = self._walk_all("walk", scales, budget, scouted_splits)
             one_radius = False
-        order = rank_walks(walks, scouted_splits, self._options.scoring)
+        order = rank(walks, scouted_splits, self._options.scoring)
         self._scouted = [walks[number] for number in order]
         unfinished = self._large or one_radius or budget.spent
         return walks, not self._journal.decide("scouted", unfinished)
 
     def _pick_finalists(self) -> list[Scale]:
-        """Return the best scale, and the runner-up if it is not clearly worse.
-
-        On many observations graded scales are compared reliably, and a second walk takes long.
-        """
+        """Return the best scale, and runners-up if they are not clearly worse."""
         best, *others = self._scouted
-        many = len(self._splits[0].training) > self._effort.few_rows
-        most_walked = 1 if many and best.scale.graded else MAX_FINALISTS
+        most_walked = self._effort.max_finalists if best.scale.graded else MAX_BOX_FINALISTS
         most = self._effort.max_runner_up_ratio * best.path.error
         runners_up = [one.scale for one in others[: most_walked - 1] if one.path.error <= most]
         return [best.scale, *runners_up]
@@ -194,6 +204,7 @@ class Candidates:
         remainder: RemainderMethod | None = None,
         hopeless_error: float = math.inf,
         optional: bool = False,
+        one_radius: bool = False,
     ) -> list[Walk]:
         """Walk the first scale, and the others as long as there is time for another such walk.
 
@@ -215,6 +226,7 @@ class Candidates:
                     self._budget,
                     remainder=remainder,
                     hopeless_error=hopeless_error,
+                    one_radius=one_radius,
                 )
             )
             seconds = self._budget.elapsed - started

@@ -9,18 +9,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from intensor.fitting.blend import Blend, blend_walks, rank_walks
+from intensor.fitting.blend import Blend, Entrant, blend, rank, single
 from intensor.fitting.candidates import Candidates
 from intensor.fitting.combine import Choice, solve_seeds
 from intensor.fitting.fold import FoldSpec
 from intensor.fitting.folds import open_folds
 from intensor.fitting.graded_fold import enough_members
+from intensor.fitting.holding_out import splits
 from intensor.fitting.kriging import ROUNDS
 from intensor.fitting.options import Options, RemainderMethod, Scale
 from intensor.fitting.path import Walk, approach
 from intensor.fitting.preparation import Split
-from intensor.fitting.record import Validation, find_tolerance
-from intensor.fitting.samples import splits
+from intensor.fitting.record import ReferenceError, Validation, find_tolerance
+from intensor.fitting.references import Kind, Tried, least_error, try_references
 from intensor.fitting.scoring import Scoring
 from intensor.fitting.session import Session
 from intensor.model.arithmetic import average_models
@@ -53,9 +54,12 @@ def choose(session: Session) -> Choice:
             max_components=size if scale.graded else None,
             n_solutions=options.n_solutions,
         )
-    scouted, walks = Candidates(session, held_out).walk()
-    blend = _blend(options, walks, held_out)
-    best = int(np.argmax(blend.shares))
+    references = try_references(session, held_out)
+    terms = Candidates(session, held_out, reference_error=least_error(references))
+    scouted, walks = terms.walk()
+    found = _blend(options, walks, references, held_out)
+    shares, own = found.shares[: len(walks)], found.shares[len(walks) :]
+    best = int(np.argmax(shares)) if shares.any() else rank(walks, held_out, options.scoring)[0]
     walked = walks[best]
     validation = Validation(
         metric=options.scoring.name,
@@ -63,20 +67,36 @@ def choose(session: Session) -> Choice:
         held_out=float(np.mean([len(split.held) for split in held_out])),
         paths=(*scouted, *(one.path for one in walks)),
         chosen=len(scouted) + best,
-        error_of_mean=_error_of_mean(options.scoring, held_out),
-        blended=blend.error if np.count_nonzero(blend.shares) > 1 else None,
+        error_of_mean=next(one.error for one in references if one.reference.kind is Kind.MEAN),
+        blended=found.error if np.count_nonzero(found.shares) > 1 else None,
+        error=found.error,
+        spread=found.spread,
+        references=tuple(
+            ReferenceError(one.reference.name, one.error, float(share))
+            for one, share in zip(references, own, strict=True)
+        ),
     )
+    members = sorted({best, *np.flatnonzero(shares).tolist()}, key=lambda one: -shares[one])
     approaches = {
         number: _approach(session, held_out, walks[number], f"approach of {number}")
-        for number in np.flatnonzero(blend.shares).tolist()
+        for number in members
     }
     validation = replace(validation, approach=approaches[best])
     validation = _measure_averaging(session, held_out, walked, validation)
     first, *others = (
-        _choose_member(session, walks[number], float(blend.shares[number]), approach)
-        for number, approach in sorted(approaches.items(), key=lambda one: -blend.shares[one[0]])
+        _choose_member(session, walks[number], float(shares[number]), approaches[number])
+        for number in members
     )
-    return replace(first, validation=validation, partners=tuple(others))
+    return replace(
+        first,
+        validation=validation,
+        partners=tuple(others),
+        references=tuple(
+            (one.reference, float(share))
+            for one, share in zip(references, own, strict=True)
+            if share > 0.0
+        ),
+    )
 
 
 def _choose_member(
@@ -99,15 +119,25 @@ def _choose_member(
     )
 
 
-def _blend(options: Options, walks: Sequence[Walk], held_out: Sequence[Split]) -> Blend:
-    """Return the shares of walks in the prediction.
+def _blend(
+    options: Options,
+    walks: Sequence[Walk],
+    references: Sequence[Tried],
+    held_out: Sequence[Split],
+) -> Blend:
+    """Return the shares of walks, and then of references, in the prediction.
 
-    Users who say how many solutions to average get that average alone.
+    Users who say how many solutions to average, or what to do about the remainder, get a model of
+    terms alone; the references then only tell how good it is.
     """
+    entrants: list[Entrant] = [*walks, *references]
+    if options.blends:
+        return blend(entrants, held_out, options.scoring)
     if options.n_solutions is None and len(walks) > 1:
-        return blend_walks(walks, held_out, options.scoring)
-    best = rank_walks(walks, held_out, options.scoring)[0]
-    return Blend(np.eye(len(walks))[best], walks[best].path.error)
+        found = blend(walks, held_out, options.scoring)
+        return found._replace(shares=np.append(found.shares, np.zeros(len(references))))
+    best = rank(walks, held_out, options.scoring)[0]
+    return single(entrants, held_out, options.scoring, best)
 
 
 def _hold_out(session: Session) -> list[Split]:
@@ -124,8 +154,14 @@ def _hold_out(session: Session) -> list[Split]:
     if journal.decide("no splits", large and session.budget.spent):
         return []
     seed = options.solver.seed
-    pairs = splits(session.samples, folds=options.folds, share=options.share, seed=seed)
-    found = [Split(training, held) for training, held in pairs]
+    pairs = splits(
+        session.samples,
+        folds=options.folds,
+        share=options.share,
+        seed=seed,
+        max_folds=options.effort.max_folds,
+    )
+    found = [Split(*parts) for parts in pairs]
     return [] if journal.decide("no validation", large and session.budget.spent) else found
 
 
@@ -233,13 +269,3 @@ def _held_out_error(scoring: Scoring, model: Model, split: Split, scale: Scale) 
     held = split.held
     predicted = split.prepared(scale).predictor(model).predict(held.coords, unseen=Unseen.MEAN)
     return scoring.measure(held.values, predicted, held.weights)
-
-
-def _error_of_mean(scoring: Scoring, held_out: Sequence[Split]) -> float:
-    """Return the error on held-out cells of the mean of all others."""
-    errors = []
-    for split in held_out:
-        training, held = split.training, split.held
-        mean = float(np.average(training.values, weights=training.weights))
-        errors.append(scoring.measure(held.values, np.full(len(held), mean), held.weights))
-    return float(np.mean(errors))

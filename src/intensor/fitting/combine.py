@@ -36,10 +36,12 @@ from intensor.fitting.options import Options, RemainderMethod, Scale
 from intensor.fitting.path import Walk
 from intensor.fitting.preparation import Prepared, prepare
 from intensor.fitting.record import Fit, Validation
+from intensor.fitting.references import Reference, make_predictor
+from intensor.fitting.samples import Samples
 from intensor.fitting.session import Session
 from intensor.model.arithmetic import shrunk
 from intensor.model.model import Model, join_models
-from intensor.model.predictor import Remainder
+from intensor.model.predictor import Predictor, Remainder
 from intensor.model.transform import IDENTITY
 from intensor.oracles.base import Oracle
 from intensor.oracles.cascade import FreeBoundOracle
@@ -58,6 +60,8 @@ CLOSE_KRIGING_RATIO, ROUGH_KRIGING_RATIO = 6.0, 3.0
 """Seconds reserved for close and for rough kriging, per second that kriging took in validation."""
 MAX_CLOSE_KRIGING_SHARE, MAX_ROUGH_KRIGING_SHARE = 0.2, 0.7
 """Largest shares of the remaining time that close and rough kriging may reserve."""
+MAX_REFERENCE_SHARE = 0.3
+"""Largest share of the remaining time that fitting references may take."""
 KRIGING_GRACE_SECONDS = 0.8
 """Most seconds that kriging may take after Ctrl-C."""
 
@@ -88,15 +92,18 @@ class Choice:
     validation: Validation | None = None
     share: float = 1.0  # of the fit in the prediction
     partners: tuple[Choice, ...] = ()  # other scales whose fits have a share too
+    references: tuple[tuple[Reference, float], ...] = ()  # with their shares
 
 
 def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
     """Fit all observations as chosen, once per member of the blend.
 
-    Every member has an even part of the time that is left. Partners that there is no time for are
-    left out, and their shares go to the others.
+    References come first, since they take little time. Every member has an even part of the time
+    that is left then. Partners that there is no time for are left out, and their shares go to the
+    others.
     """
     members = (choice, *choice.partners)
+    references = _fit_references(session, choice, labels)
     fits: list[Fit] = []
     for number, member in enumerate(members):
         if number and (session.budget.spent or session.stopped):
@@ -107,22 +114,73 @@ def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
         found = _fit_member(session, member, labels, budget, name=name)
         if not number or found.status not in UNFINISHED:
             fits.append(found)
-    first, *others = _merge_members(session, fits)
-    return replace(first, partners=tuple(others))
+    first, *others = (*_merge_members(session, fits), *references)
+    total = math.fsum(one.share for one in (first, *others))
+    if not total > 0.0:  # nothing but the chosen member is left
+        return replace(first, share=1.0)
+    partners = tuple(replace(one, share=one.share / total) for one in others)
+    return replace(first, share=first.share / total, partners=partners)
+
+
+def _fit_references(session: Session, choice: Choice, labels: Labels) -> list[Fit]:
+    """Return a fit for every reference with a share that there is time for."""
+    budget = Budget(MAX_REFERENCE_SHARE * session.budget.remaining, within=session.budget)
+    solver = session.options.solver
+    fits = []
+    for reference, share in choice.references:
+        prepared = prepare(session.samples, reference.scale)
+        predictor = make_predictor(
+            reference,
+            prepared,
+            budget=budget,
+            threads=solver.threads,
+            seed=solver.seed,
+            rough=math.isfinite(budget.remaining),
+        )
+        if predictor is None:
+            continue
+        result = _result_without_terms(predictor, session.samples, prepared.observations.within)
+        fits.append(
+            Fit(
+                predictor=predictor,
+                result=result,
+                labels=labels,
+                n=len(session.samples),
+                share=share,
+            )
+        )
+    return fits
+
+
+def _result_without_terms(predictor: Predictor, samples: Samples, within: float) -> Result:
+    """Return the result of a member that has no terms, and so nothing to prove."""
+    targets = predictor.residual_targets(samples.coords, samples.values)
+    return Result(
+        status=Status.NO_TERMS,
+        objective=float(np.average(targets**2, weights=samples.weights)),
+        bound=within,
+        model=predictor.model,
+        witness=None,
+        bound_source=FREE_BOUND,
+        tolerance=0.0,
+        version="none",
+        trace=(),
+        counters=Counters(iterations=0, local_steps=0, altmin_runs=0, exact_calls=0, drops=0),
+        seconds=Seconds(setup=0.0, solve=0.0),
+    )
 
 
 def _merge_members(session: Session, fits: Sequence[Fit]) -> list[Fit]:
-    """Return the members of a blend with shares that add up to 1, the chosen one first.
+    """Return members with terms, the chosen one first.
 
     Fits in the units of the data that differ in their terms alone are one: the weighted mean of
     models is a model, whose radius is the weighted mean of theirs.
     """
-    total = math.fsum(one.share for one in fits)
     groups: dict[object, list[Fit]] = {}
     for number, one in enumerate(fits):
-        plain = one.predictor.transform is IDENTITY
+        plain = one.predictor.transform is IDENTITY and one.share > 0.0
         key = ("plain", one.predictor.baseline is None) if plain else number
-        groups.setdefault(key, []).append(replace(one, share=one.share / total))
+        groups.setdefault(key, []).append(one)
     return [group[0] if len(group) == 1 else _merge(session, group) for group in groups.values()]
 
 

@@ -24,47 +24,36 @@ FIRST_RADIUS_RATIO = 4.0
 number is the stronger regulariser, and a small radius keeps peaked profiles from forming."""
 RADIUS_STEP = 2.0
 """Factor between two radii that are compared at the chosen number of components."""
-MAX_SIZES_WITHOUT_GAIN, FEW_COMPONENTS, MANY_COMPONENTS = 2, 16, 64
+MAX_SIZES_WITHOUT_GAIN, FEW_COMPONENTS = 1, 16
 """A walk ends after this many numbers of components without a better error, one more up to
-``FEW_COMPONENTS``, where another number costs little, and one fewer beyond ``MANY_COMPONENTS``: the
-time of a step grows with the square of the number."""
+``FEW_COMPONENTS``: the time of a step grows with the square of the number."""
 MAX_EXTRAPOLATION = 2
 """Errors are compared as those of averages of at most this many times as many models as a fold has:
 farther extrapolation would rest on the outliers of single models."""
 MIN_CELLS_PER_COMPONENT = 2
 """Fewest training cells per component."""
-MAX_POLISHING_STEPS = 5  # most times that the number of sweeps is doubled
 LEAST_ERROR = 1e-300  # errors of perfect folds, whose logarithm must be finite
 MIN_SIZE_GAIN = 5e-3
 """Smallest relative decrease of the error for which more components are worth their time."""
 MAX_KRIGED_COMPONENTS = 256  # most components of a model that is kriged
-KRIGING_ROUNDS = (1, 2, 4)
-"""Rounds in which covariances are improved, tried in turn for as long as the error falls."""
 MAX_SWEEP_WORK, MIN_AFFORDABLE_SIZE = 2 * 10**9, 64
 """Most multiplications in a sweep over one mode, and the number of components that is always
 affordable."""
-SCOUTED_SIZES = (3, 12, 32)  # numbers of components at which scales are compared
-MAX_RADIUS_STEPS = 3
-"""Most steps from the first radius in one direction."""
 
 
 def component_counts(most: int) -> Iterator[int]:
-    """Yield 1, 2, 3, 4, 6, 8, 12, 16, 24, ... up to ``most``.
+    """Yield 1, 2, 4, 8, 16, ... up to ``most``.
 
     Examples
     --------
     >>> list(component_counts(20))
-    [1, 2, 3, 4, 6, 8, 12, 16, 20]
+    [1, 2, 4, 8, 16, 20]
     """
-    size, last = 1, 0
+    size = 1
     while size < most:
         yield size
-        last, size = (
-            size,
-            (size + 1 if size < 4 else size * 3 // 2 if size & (size - 1) == 0 else size * 4 // 3),
-        )
-    if last < most:
-        yield most
+        size *= 2
+    yield most
 
 
 class ComponentWalk:
@@ -148,15 +137,16 @@ class ComponentWalk:
         return score
 
     def _expected_error(self, step: Step) -> float:
-        """Return the error that the average of as many models as the last fit may have."""
-        unkriged = step.average_error
-        expected = error_of_average(
-            step.single_error,
-            unkriged,
-            self.members,
-            self.n_compared,
+        """Return the error that the average of as many models as the last fit may have.
+
+        Kriging takes out most of what models of different seeds differ in, so that more of them
+        would not lower its error much.
+        """
+        if step.kriged:
+            return step.error
+        return error_of_average(
+            step.single_error, step.average_error, self.members, self.n_compared
         )
-        return expected * (step.error / unkriged) if unkriged > 0.0 else expected
 
     def _score(self, step: Step) -> float:
         """Return what numbers and radii of one scale are compared by.
@@ -169,16 +159,11 @@ class ComponentWalk:
         return math.sqrt(expected * ratio * math.sqrt(step.noise))
 
     def find_variance(self) -> float:
-        """Return the variance of the error of one model at the best step, after kriging."""
+        """Return the variance of the error of one model at the best step; 0 after kriging."""
         row = self._best_row
-        single, average = float(row["singles"]), float(row["averages"])
-        if self.members == 1 or average <= 0.0:
+        if self.members == 1 or row["kriged"]:
             return 0.0
-        expected = error_of_average(single, average, self.members, self.n_compared)
-        if expected <= 0.0:
-            return 0.0
-        _, variance = split_error(single, average, self.members)
-        return variance * (float(row["errors"]) / expected) ** 2
+        return split_error(float(row["singles"]), float(row["averages"]), self.members)[1]
 
     @property
     def n_compared(self) -> int:
@@ -217,9 +202,9 @@ def walk_components(
     else:
         _grow(walk, radius, folds, scouting=one_radius)
         if given is None and not one_radius:
-            _raise_radius(walk)
+            _raise_radius(walk, folds.options.effort.max_radius_steps)
         if not one_radius:
-            _polish(walk)
+            _polish(walk, folds.options.effort.max_polishing_steps)
         if folds.may_krige and not walk.over:
             _krige(walk, folds, once=one_radius)
     return Walk(
@@ -241,17 +226,27 @@ def _geometric_mean(errors: Sequence[float]) -> float:
 
 def _grow(walk: ComponentWalk, radius: float, folds: Folds, *, scouting: bool) -> None:
     """Raise the number of components until the error no longer falls."""
-    most = min(folds.options.effort.max_components, _affordable_size(folds))
+    effort = folds.options.effort
+    most = min(effort.max_components, _affordable_size(folds))
     without_gain, least = 0, math.inf
     most = folds.options.max_components or most
-    few = [size for size in SCOUTED_SIZES if size < most] or [most]
+    few = [size for size in effort.scouted_sizes if size < most] or [most]
     for size in few if scouting else component_counts(most):
         error = walk.take(radius, size)
         without_gain = 0 if error < (1.0 - MIN_SIZE_GAIN) * least else without_gain + 1
         least = min(least, error)
-        patience = MAX_SIZES_WITHOUT_GAIN + (size <= FEW_COMPONENTS) - (size > MANY_COMPONENTS)
+        patience = MAX_SIZES_WITHOUT_GAIN + (size <= FEW_COMPONENTS)
         if walk.over or without_gain >= patience:
             break
+    if not scouting:
+        _refine_size(walk, radius, most)
+
+
+def _refine_size(walk: ComponentWalk, radius: float, most: int) -> None:
+    """Try a number of components between the best one and twice as many."""
+    between = 3 * walk.best[1] // 2
+    if not walk.over and walk.best[1] < between < most:
+        walk.take(radius, between, from_best=True)
 
 
 def _follow(walk: ComponentWalk, first_radius: float, like: RadiusPath, *, may_krige: bool) -> None:
@@ -301,7 +296,7 @@ def _krige(walk: ComponentWalk, folds: Folds, *, once: bool) -> None:
         if not score < before:
             break
         before = score
-    for rounds in KRIGING_ROUNDS:
+    for rounds in folds.options.effort.kriging_rounds:
         before = walk.least
         if (
             walk.over
@@ -311,15 +306,13 @@ def _krige(walk: ComponentWalk, folds: Folds, *, once: bool) -> None:
             break
 
 
-def _polish(walk: ComponentWalk) -> None:
+def _polish(walk: ComponentWalk, most: int) -> None:
     """Go on sweeping at the best number and radius for as long as the error falls.
 
     More sweeps follow the noise of noisy data, and find the last digits of clean data.
     """
-    if walk.over:
-        return
     sweeps = FIRST_SWEEPS
-    for _ in range(MAX_POLISHING_STEPS):
+    for _ in range(most):
         if walk.over:
             break
         before = walk.least
@@ -329,13 +322,13 @@ def _polish(walk: ComponentWalk) -> None:
         sweeps *= 2
 
 
-def _raise_radius(walk: ComponentWalk) -> None:
+def _raise_radius(walk: ComponentWalk, most: int) -> None:
     """Raise the radius at the best number of components for as long as the error falls.
 
     A smaller one is not tried: few components need no other bound, and many are tried at the first
     radius, which is small.
     """
-    for _ in range(MAX_RADIUS_STEPS):
+    for _ in range(most):
         radius, size = walk.best
         if walk.over or radius * RADIUS_STEP > LARGEST_MAGNITUDE:
             break

@@ -148,6 +148,7 @@ def _decisive_options(options: Options) -> Tree:
         "n_solutions": "auto" if options.n_solutions is None else int(options.n_solutions),
         "folds": options.folds,
         "share": float(options.share),
+        "effort": options.effort.name,
         "scoring": options.scoring.name,
         "n_radii": int(options.n_radii),
         "version": options.version.name,

@@ -130,7 +130,7 @@ def krige(
             return Remainder(field=np.zeros(observations.shape))  # the boxes explain everything
         if np.ptp(boxes) == 0.0:
             rounds = max(rounds, ROUNDS_WITHOUT_BOXES) if rounds else 0
-        kriging = _Kriging(
+        kriging = Kriging(
             boxes / size,
             columns,
             targets=targets / size,
@@ -160,14 +160,18 @@ def _to_dense(model: Model, algebra: FieldAlgebra) -> FloatArray:
     return dense
 
 
-class _Kriging:
-    """Covariances that rounds improve, with the observed cells on a dense grid."""
+class Kriging:
+    """Covariances that rounds improve, with the observed cells on a dense grid.
+
+    The first covariances are given, or they are those of the tensor of the ``boxes``.
+    """
 
     def __init__(
         self,
         boxes: FloatArray,
         columns: tuple[AnyArray, ...],
         *,
+        covariances: list[FloatArray] | None = None,
         targets: FloatArray,
         weights: FloatArray,
         noise: float,
@@ -188,7 +192,7 @@ class _Kriging:
         square = inner(weights, targets**2) / float(weights.sum())
         self._least_noise = max(MIN_NOISE * square, float(np.finfo(np.float64).tiny))
         self._noise = max(noise, self._least_noise)
-        self._covariances = self._first_covariances(boxes)
+        self._covariances = covariances or self._first_covariances(boxes)
         random = np.random.default_rng([seed, 3])
         self._drawn_field = random.standard_normal(shape)
         self._drawn_noise = random.standard_normal(shape)
@@ -210,9 +214,11 @@ class _Kriging:
                 covariances[mode], roots[mode] = self._normalise(covariance, mode)
         return covariances
 
-    def expected(self, tolerance: float = LAST_TOLERANCE) -> AnyArray:
+    def expected(
+        self, tolerance: float = LAST_TOLERANCE, max_steps: int = MAX_LAST_STEPS
+    ) -> AnyArray:
         """Return the expected field of all cells."""
-        return self._expect(self._targets, MAX_LAST_STEPS, tolerance)
+        return self._expect(self._targets, max_steps, tolerance)
 
     def improve(self, tolerance: float = TOLERANCE) -> None:
         """Draw a field given the observed cells, and take over its covariances and noise."""

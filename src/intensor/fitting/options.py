@@ -6,7 +6,7 @@ import difflib
 import enum
 import numbers
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -56,13 +56,22 @@ class RemainderMethod(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """Sizes and thresholds that trade the time of a fit for the quality of its choices."""
+    """Sizes and thresholds that trade the time of a fit for the quality of its choices.
 
-    # Scales are compared on a sample of this many training observations, if there are more; the
-    # radius is then chosen on all of them.
+    They count work and never look at the clock, so a busy machine takes longer and chooses the
+    same. Triples are for few, many and very many observations (``by_size``).
+    """
+
+    name: str = "standard"
+    # Scales of boxes are compared on a sample of this many training observations, if there are
+    # more; the radius is then chosen on all of them.
     scouting_rows: int = 1 << 14
     # A runner-up among the scales is walked too if its error is at most this multiple of the least.
     max_runner_up_ratio: float = 1.1
+    # Most scales that are walked in full after all were scouted.
+    max_finalists: int = 1
+    # Most other scales that follow the best one to where it ended, to be blended with it.
+    max_companions: int = 2
     # Most observations that boxes are fitted to while the remainder is kriged on all of them.
     max_boxed_rows: int = 1 << 16
     # The walk leaves a radius when the best new vertex is estimated to gain less than this share of
@@ -74,25 +83,68 @@ class Effort:
     kriging_gap_ratio: float = 4.0
     # Fewest cells that workers sum over together; for fewer, messages take as long as the sums.
     min_distributed_cells: int = 1 << 20
-    # Graded models of each fold, whose average is measured: more for fewer observations, up to
-    # ``few_rows`` and ``many_rows``, since averages gain more there and cost less.
-    members: tuple[int, int, int] = (4, 2, 2)
+    # Graded models of each fold, whose average is measured: more for fewer observations, since
+    # averages gain more there and cost less.
+    members: tuple[int, int, int] = (3, 2, 2)
     # Most graded models that are averaged in the end, likewise.
-    max_averaged: tuple[int, int, int] = (32, 8, 4)
+    max_averaged: tuple[int, int, int] = (16, 8, 4)
     few_rows: int = 1 << 15
     many_rows: int = 1 << 18
     # Most graded components, unless a number is given.
     max_components: int = 128
-    # Scales of graded components are compared at a few numbers of components first if there are
-    # more training observations than this, and on a sample of that many if there are more still.
-    min_scouted_rows: int = 1 << 12
-    graded_scouting_rows: int = 1 << 18
+    # Numbers of components at which scales are compared, on this many folds at most, and on a
+    # sample of this many training observations if there are more.
+    scouted_sizes: tuple[int, ...] = (3, 12, 32)
+    scouted_folds: int = 2
+    graded_scouting_rows: int = 1 << 17
+    # Most times that the radius is raised, and that the number of sweeps is doubled.
+    max_radius_steps: int = 3
+    max_polishing_steps: int = 3
+    # Rounds in which kriging improves covariances, tried in turn for as long as the error falls.
+    kriging_rounds: tuple[int, ...] = (1, 2)
+    # Most times that cells are held out if validation is automatic: of few observations, of many.
+    max_folds: tuple[int, int] = (5, 4)
     # Most observations for which boxes are tried beside graded components.
     max_rows_for_both: int = 1 << 14
 
     def by_size(self, numbers: tuple[int, int, int], n: int) -> int:
         """Return the number for few, many or very many observations."""
         return numbers[0 if n <= self.few_rows else 1 if n <= self.many_rows else 2]
+
+
+EFFORTS = {
+    "quick": Effort(
+        name="quick",
+        max_companions=1,
+        members=(2, 1, 1),
+        max_averaged=(4, 2, 2),
+        max_components=32,
+        scouted_sizes=(8,),
+        scouted_folds=1,
+        graded_scouting_rows=1 << 14,
+        max_radius_steps=1,
+        max_polishing_steps=0,
+        kriging_rounds=(1,),
+        max_folds=(2, 1),
+        max_rows_for_both=1 << 12,
+    ),
+    "standard": Effort(),
+    "thorough": Effort(
+        name="thorough",
+        max_finalists=3,
+        max_companions=4,
+        members=(4, 4, 2),
+        max_averaged=(32, 16, 8),
+        max_components=256,
+        scouted_folds=4,
+        graded_scouting_rows=1 << 19,
+        max_polishing_steps=5,
+        kriging_rounds=(1, 2, 4),
+        max_folds=(10, 4),
+        max_rows_for_both=1 << 16,
+    ),
+}
+"""Efforts by name; "standard" is the default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -114,7 +166,12 @@ class Options:
     solver: Settings  # of every solve; the radius in it is replaced
     memory_limit: int | None = None  # in bytes; None for all that are available
     checkpoint: CheckpointTarget | None = None
-    effort: Effort = field(default_factory=Effort)
+    effort: Effort = EFFORTS["standard"]
+
+    @property
+    def blends(self) -> bool:
+        """Whether predictors without terms may have a share of the prediction."""
+        return self.n_solutions is None and self.remainder is RemainderMethod.AUTO
 
 
 def fit_options(given: Mapping[str, object]) -> Options:
@@ -166,6 +223,7 @@ def check_options(**given: Any) -> Options:
         checkpoint=check_checkpoint(
             option["checkpoint"], option["checkpoint_every"], option["resume"]
         ),
+        effort=EFFORTS[option["effort"]],
     )
 
 

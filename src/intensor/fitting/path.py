@@ -168,6 +168,11 @@ class Walk(NamedTuple):
     variance: float = 0.0  # of the error of one of them, in squared units of the error
 
     @property
+    def error(self) -> float:
+        """Error on held-out cells at the radius to take."""
+        return self.path.error
+
+    @property
     def remainder(self) -> RemainderMethod:
         """Method for the remainder at the radius to take."""
         return RemainderMethod(self.path.remainder)

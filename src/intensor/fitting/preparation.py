@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from intensor._arrays import FloatArray, inner
+from intensor._arrays import AnyArray, FloatArray, IndexArray, inner
 from intensor.data.checks import check_values, check_weights
 from intensor.data.observations import Observations, observe_groups
 from intensor.errors import NegativeValueError
@@ -24,7 +24,7 @@ MIN_FIRST_RADIUS = 1e-60
 """Smallest radius at which a path begins; it is used when every value is 0."""
 
 
-def thinned(column: FloatArray) -> FloatArray:
+def thinned(column: AnyArray) -> AnyArray:
     """Return evenly spaced entries of a column of all held-out observations, if it is long."""
     return column[:: max(1, -(-column.size // MAX_KEPT_PREDICTIONS))]
 
@@ -65,6 +65,8 @@ class Split:
 
     training: Samples
     held: Samples
+    # number of the piece with which each held-out observation was held out; None if all differ
+    pieces: IndexArray | None = None
     _last: tuple[Scale, Prepared] | None = field(default=None, init=False)
 
     def prepared(self, scale: Scale) -> Prepared:
@@ -74,8 +76,8 @@ class Split:
             last = self._last = scale, prepare(self.training, scale)
         return last[1]
 
-    def __reduce__(self) -> tuple[type[Split], tuple[Samples, Samples]]:
-        return Split, (self.training, self.held)
+    def __reduce__(self) -> tuple[type[Split], tuple[Samples, Samples, IndexArray | None]]:
+        return Split, (self.training, self.held, self.pieces)
 
 
 def prepare(samples: Samples, scale: Scale) -> Prepared:

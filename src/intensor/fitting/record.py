@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 
 SHARE_ROUNDING = 1e-9
 """Largest difference between 1 and the sum of the shares of a blend."""
+
+
+class ReferenceError(NamedTuple):
+    """A predictor without terms: its error on held-out cells, and its share of the prediction."""
+
+    name: str
+    error: float
+    share: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,7 +63,13 @@ class Validation:
         Error of one solution and of the average of ``n_solutions`` at the chosen radius; None
         when only one solution was asked for, or the remainder is kriged.
     blended
-        Error of the blend of several scales; None if there is only one.
+        Error of the blend of several members; None if there is only one.
+    error, spread
+        Error on held-out cells that is expected of the prediction, and the standard error of that
+        error; None in model files of earlier versions.
+    references
+        The mean, main effects and other predictors without terms, each with its error on the same
+        cells and its share of the prediction.
     """
 
     metric: str
@@ -68,6 +82,9 @@ class Validation:
     averaged: float | None = None
     error_of_mean: float | None = None
     blended: float | None = None
+    error: float | None = None
+    spread: float | None = None
+    references: tuple[ReferenceError, ...] = ()
 
     @property
     def path(self) -> RadiusPath:

@@ -18,6 +18,7 @@ class Scoring:
     name: str
     error: Callable[[FloatArray, FloatArray, FloatArray], float]
     losses: Callable[[FloatArray, FloatArray], FloatArray]  # of single values, to compare errors by
+    squared: bool = False  # whether the error is the root of the mean loss
 
     def measure(
         self, values: FloatArray, predicted: FloatArray, weights: FloatArray | None = None
@@ -44,13 +45,6 @@ def _mape(values: FloatArray, predicted: FloatArray, weights: FloatArray) -> flo
     return float(np.average(relative, weights=weights[some]))
 
 
-def _balanced(values: FloatArray, predicted: FloatArray, weights: FloatArray) -> float:
-    roots = np.sqrt(np.maximum(predicted, 0.0)) - np.sqrt(np.maximum(values, 0.0))
-    return math.sqrt(
-        _rmse(values, predicted, weights) * float(np.average(roots**2, weights=weights))
-    )
-
-
 def _squares(values: FloatArray, predicted: FloatArray) -> FloatArray:
     return (predicted - values) ** 2
 
@@ -64,14 +58,11 @@ def _shares(values: FloatArray, predicted: FloatArray) -> FloatArray:
     return np.where(some, np.abs(predicted - values) / np.where(some, np.abs(values), 1.0), 0.0)
 
 
-RMSE = Scoring(name="rmse", error=_rmse, losses=_squares)
+RMSE = Scoring(name="rmse", error=_rmse, losses=_squares, squared=True)
 """Root of the mean squared error."""
 MAE = Scoring(name="mae", error=_mae, losses=_sizes)
 """Mean absolute error."""
 MAPE = Scoring(name="mape", error=_mape, losses=_shares)
 """Mean absolute error relative to the value, over the values that are not 0."""
-BALANCED = Scoring(name="balanced", error=_balanced, losses=_squares)
-"""Geometric mean of the RMSE and the mean squared difference of square roots, so that large and
-small values both matter."""
-SCORINGS = {scoring.name: scoring for scoring in (RMSE, MAE, MAPE, BALANCED)}
+SCORINGS = {scoring.name: scoring for scoring in (RMSE, MAE, MAPE)}
 """All scorings by their names."""

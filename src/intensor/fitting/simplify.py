@@ -13,11 +13,12 @@ from intensor.data.checks import check_not_tiny, check_values
 from intensor.data.lookup import observed_cells
 from intensor.errors import SettingError
 from intensor.fitting.averaging import average_results
+from intensor.fitting.holding_out import splits
 from intensor.fitting.kriging import MAX_MODE_LENGTH, krige
 from intensor.fitting.options import Scale
 from intensor.fitting.preparation import Prepared, Split, prepare
 from intensor.fitting.record import Fit, expand_fit
-from intensor.fitting.samples import Samples, splits
+from intensor.fitting.samples import Samples
 from intensor.fitting.scoring import RMSE, SCORINGS, Scoring
 from intensor.model.model import Model, build_model, describe_terms
 from intensor.model.predictor import Predictor
@@ -117,7 +118,7 @@ def simplify(
             fit, samples, Budget(FINAL_SHARE * budget.remaining, within=budget)
         )
         pairs = splits(samples, folds=held_out.folds, share=held_out.share, seed=work.settings.seed)
-        folds = [Split(training, held) for training, held in pairs]
+        folds = [Split(*parts) for parts in pairs]
         errors = work.measure(fit, folds, scoring, budget)
     return Simplified(
         fit=found,

@@ -25,6 +25,7 @@ class Status(enum.Enum):
     ITERATION_LIMIT = "The iteration limit was reached first; the gap is what was proven by then."
     STOPPED = "The callback asked to stop; the gap is what was proven by then."
     INTERRUPTED = "Ctrl-C was pressed; the model is the best so far."
+    NO_TERMS = "This member of a fit predicts without terms, so there is nothing to solve or prove."
 
     @property
     def sentence(self) -> str:
