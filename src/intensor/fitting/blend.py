@@ -22,11 +22,13 @@ MAX_ERROR_RATIO = 1.5
 """Largest error of a member of a blend, as a multiple of the least error of all."""
 MIN_SHARE = 0.04
 """Least share of a member of a blend; smaller ones go to the others."""
-MAX_BLENDED_CELLS = 1 << 13
+MAX_BLENDED_CELLS = 1 << 15
 """Most held-out observations of a fold by which shares are chosen."""
-TIED_ERRORS, MAX_TIED_RATIO = 2.0, 1.1
-"""Two candidates are tied when their losses on held-out cells differ by less than this many
-standard errors of the difference, and their errors by less than this ratio."""
+MAX_FIRST_RATIO, MAX_RISE_RATIO = 1.1, 1.02
+"""Largest error of the candidate that a blend begins with, and of the blend, as multiples of the
+least error of all candidates."""
+ERROR_WEIGHT = 2.0 / 3.0
+"""Weight of the error in the score, against that of the error of square roots."""
 STEPS = (0.05, 0.1, 0.2, 0.35, 0.5)
 """Parts of the prediction that may go to a member at a time: held-out cells tell no finer ones."""
 MAX_STEPS = 12  # most times that a part of the prediction goes to a member
@@ -60,6 +62,10 @@ class Entrant(Protocol):
     def variance(self) -> float:
         """Variance of the error of one of these models."""
 
+    @property
+    def plain(self) -> bool:
+        """Whether it is so simple that no blend may be worse on the held-out cells."""
+
 
 class Blend(NamedTuple):
     """Shares of candidates, and the error of the blend on the held-out cells."""
@@ -78,11 +84,7 @@ class _HeldOut(NamedTuple):
     predicted: FloatArray  # (number of candidates, number of observations)
 
     def errors(self, predicted: FloatArray, scoring: Scoring) -> list[float]:
-        """Return the error, and for the RMSE that of the square roots too.
-
-        A few large values rule the RMSE, so that it alone would be too noisy to choose by, and a
-        choice should not buy it with the errors of all other values.
-        """
+        """Return the error, and for the RMSE that of the square roots too."""
         errors = [scoring.measure(self.values, predicted, self.weights)]
         if scoring is RMSE:
             roots = np.sqrt(self.values), np.sqrt(np.maximum(predicted, 0.0))
@@ -112,37 +114,17 @@ def _collect(
 def rank(entrants: Sequence[Entrant], held_out: Sequence[Split], scoring: Scoring) -> list[int]:
     """Return the numbers of candidates, the best first.
 
-    The error decides, and between errors that are tied with the least, the error of roots.
+    They are compared by their scores, except those whose error alone is far above the least.
     """
     folds = _collect(entrants, held_out)
     errors = [one.error for one in entrants]
-    least = int(np.argmin(errors))
-    tied = [
-        errors[number] <= MAX_TIED_RATIO * errors[least]
-        and _distance(folds, number, least, scoring) <= TIED_ERRORS
-        for number in range(len(entrants))
-    ]
-    finer = [
-        _means([fold.errors(fold.predicted[number], scoring) for fold in folds])[-1]
-        for number in range(len(entrants))
-    ]
-    return sorted(
-        range(len(entrants)),
-        key=lambda number: (not tied[number], (finer if tied[number] else errors)[number]),
-    )
-
-
-def _distance(folds: Sequence[_HeldOut], one: int, other: int, scoring: Scoring) -> float:
-    """Return by how many standard errors the losses of a candidate are above those of another."""
-    apart = np.concatenate(
-        [
-            scoring.losses(fold.values, fold.predicted[one])
-            - scoring.losses(fold.values, fold.predicted[other])
-            for fold in folds
-        ]
-    )
-    spread = float(apart.std()) / math.sqrt(apart.size) if apart.size else 0.0
-    return float(apart.mean()) / spread if spread > 0.0 else 0.0
+    most = MAX_FIRST_RATIO * min(errors)
+    scores = []
+    for number, one in enumerate(entrants):
+        measured = _means([fold.errors(fold.predicted[number], scoring) for fold in folds])
+        expected = one.error / measured[0] if measured[0] > 0.0 else 1.0  # with more models
+        scores.append(_score([expected * error for error in measured]))
+    return sorted(range(len(entrants)), key=lambda number: (errors[number] > most, scores[number]))
 
 
 def blend(entrants: Sequence[Entrant], held_out: Sequence[Split], scoring: Scoring) -> Blend:
@@ -184,15 +166,15 @@ class _Chooser:
     def choose(self, folds: Sequence[_HeldOut]) -> FloatArray:
         """Return the shares that predict the held-out cells of some folds best.
 
-        They are no worse there than any candidate that no limit cut off.
+        They are no worse there than any plain candidate.
         """
         shares, error = self._improve(self._first, folds)
-        singles = [
-            self._measure(unit, folds)[0] if not one.cut else math.inf
+        plain = [
+            self._measure(unit, folds)[0] if one.plain else math.inf
             for unit, one in zip(np.eye(len(self._entrants)), self._entrants, strict=True)
         ]
-        least = int(np.argmin(singles))
-        if singles[least] < error:
+        least = int(np.argmin(plain))
+        if plain[least] < error:
             shares, _ = self._improve(least, folds)
         shares = np.where(shares < MIN_SHARE, 0.0, shares)
         kept: FloatArray = shares / shares.sum()
@@ -201,34 +183,39 @@ class _Chooser:
     def _improve(self, first: int, folds: Sequence[_HeldOut]) -> tuple[FloatArray, float]:
         """Begin with one candidate, and give parts of the prediction to others.
 
-        It is always the step that lowers the score the most, as long as no error rises.
+        It is always the step that lowers the score the most. The error itself never rises much
+        above that of the best candidate.
         """
-        entrants = self._entrants
-        most = MAX_ERROR_RATIO * entrants[first].error
-        members = [
-            number
-            for number, one in enumerate(entrants)
-            if number == first or (one.error <= most and not one.cut)
-        ]
-        units = np.eye(len(entrants))
+        members = self._find_members(first)
+        units = np.eye(len(self._entrants))
         shares = units[first]
         errors = self._measure(shares, folds)
+        least = min(self._measure(units[member], folds)[0] for member in members)
         for _ in range(MAX_STEPS if len(members) > 1 else 0):
             trials = [
                 (1.0 - step) * shares + step * units[member] for member in members for step in STEPS
             ]
             measured = [self._measure(trial, folds) for trial in trials]
+            most = max(MAX_RISE_RATIO * least, errors[0])
             allowed = [
                 number
                 for number, found in enumerate(measured)
-                if all(new <= old for new, old in zip(found, errors, strict=True))
-                and _score(found) < (1.0 - MIN_BLEND_GAIN) * _score(errors)
+                if found[0] <= most and _score(found) < (1.0 - MIN_BLEND_GAIN) * _score(errors)
             ]
             if not allowed:
                 break
             chosen = min(allowed, key=lambda number: _score(measured[number]))
             shares, errors = trials[chosen], measured[chosen]
         return shares, errors[0]
+
+    def _find_members(self, first: int) -> list[int]:
+        """Return the candidates that may have a share beside the first one."""
+        most = MAX_ERROR_RATIO * self._entrants[first].error
+        return [
+            number
+            for number, one in enumerate(self._entrants)
+            if number == first or (one.error <= most and not one.cut)
+        ]
 
     def _measure(self, shares: FloatArray, folds: Sequence[_HeldOut]) -> list[float]:
         errors = _means([fold.errors(shares @ fold.predicted, self._scoring) for fold in folds])
@@ -297,4 +284,12 @@ def _means(parts: Sequence[Sequence[float]]) -> list[float]:
 
 
 def _score(errors: Sequence[float]) -> float:
-    return math.prod(errors) ** (1.0 / len(errors))
+    """Return what candidates are compared by: the error, and for the RMSE that of roots too.
+
+    A few large values rule the RMSE, so that it alone would be too noisy to choose by, and a choice
+    should not buy it with the errors of all other values.
+    """
+    if len(errors) == 1:
+        return errors[0]
+    error, of_roots = errors
+    return error**ERROR_WEIGHT * of_roots ** (1.0 - ERROR_WEIGHT)

@@ -250,14 +250,13 @@ def _count_solutions(session: Session, walked: Walk, share: float) -> int | None
     options, path = session.options, walked.path
     if options.n_solutions is not None or not walked.scale.graded:
         return options.n_solutions
-    best = path.best
-    unkriged = ~path.kriged & (path.limits == path.limits[best]) & (path.radii == path.radii[best])
-    row = int(np.argmax(unkriged)) if unkriged.any() else best
-    n = len(session.samples)
+    best, n = path.best, len(session.samples)
     tried = options.effort.by_size(options.effort.members, n)
+    if path.kriged[best]:  # which takes out most of what models differ in
+        return tried
     wanted = enough_members(
-        float(path.singles[row]),
-        float(path.averages[row]),
+        float(path.singles[best]),
+        float(path.averages[best]),
         tried,
         options.effort.by_size(options.effort.max_averaged, n),
         share=WORTHWHILE_SHARE,

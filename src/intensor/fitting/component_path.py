@@ -35,7 +35,6 @@ MIN_CELLS_PER_COMPONENT = 2
 LEAST_ERROR = 1e-300  # errors of perfect folds, whose logarithm must be finite
 MIN_SIZE_GAIN = 5e-3
 """Smallest relative decrease of the error for which more components are worth their time."""
-MAX_KRIGED_COMPONENTS = 256  # most components of a model that is kriged
 MAX_SWEEP_WORK, MIN_AFFORDABLE_SIZE = 2 * 10**9, 64
 """Most multiplications in a sweep over one mode, and the number of components that is always
 affordable."""
@@ -287,7 +286,8 @@ def _krige(walk: ComponentWalk, folds: Folds, *, once: bool) -> None:
     before = walk.take(radius, size, more=1, from_best=True, kriged=True)
     if once or not walk.rows[-1]["kriged"]:
         return
-    most = folds.options.max_components or min(MAX_KRIGED_COMPONENTS, _affordable_size(folds))
+    most = min(folds.options.effort.max_kriged_components, _affordable_size(folds))
+    most = folds.options.max_components or most
     while not walk.over and 2 * size <= most:
         size *= 2
         if folds.options.radius is None:

@@ -90,13 +90,14 @@ class Effort:
     max_averaged: tuple[int, int, int] = (16, 8, 4)
     few_rows: int = 1 << 15
     many_rows: int = 1 << 18
-    # Most graded components, unless a number is given.
-    max_components: int = 128
+    # Most graded components, unless a number is given, and most of a model that is kriged.
+    max_components: int = 64
+    max_kriged_components: int = 128
     # Numbers of components at which scales are compared, on this many folds at most, and on a
     # sample of this many training observations if there are more.
     scouted_sizes: tuple[int, ...] = (3, 12, 32)
     scouted_folds: int = 2
-    graded_scouting_rows: int = 1 << 17
+    graded_scouting_rows: int = 1 << 15
     # Most times that the radius is raised, and that the number of sweeps is doubled.
     max_radius_steps: int = 3
     max_polishing_steps: int = 3
@@ -119,6 +120,7 @@ EFFORTS = {
         members=(2, 1, 1),
         max_averaged=(4, 2, 2),
         max_components=32,
+        max_kriged_components=32,
         scouted_sizes=(8,),
         scouted_folds=1,
         graded_scouting_rows=1 << 14,
@@ -136,6 +138,7 @@ EFFORTS = {
         members=(4, 4, 2),
         max_averaged=(32, 16, 8),
         max_components=256,
+        max_kriged_components=256,
         scouted_folds=4,
         graded_scouting_rows=1 << 19,
         max_polishing_steps=5,

@@ -166,6 +166,7 @@ class Walk(NamedTuple):
     kriging_seconds: float = 0.0  # the most at any radius; infinite when there was no time for it
     members: int = 1  # models whose average was measured
     variance: float = 0.0  # of the error of one of them, in squared units of the error
+    plain: bool = False
 
     @property
     def error(self) -> float:

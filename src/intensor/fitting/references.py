@@ -96,6 +96,11 @@ class Tried(NamedTuple):
     members: int = 1
     variance: float = 0.0
 
+    @property
+    def plain(self) -> bool:
+        """Whether no blend may be worse on the held-out cells; a field is no plain predictor."""
+        return self.reference.kind is not Kind.FIELD
+
 
 def make_predictor(
     reference: Reference,
