@@ -292,4 +292,4 @@ def _score(errors: Sequence[float]) -> float:
     if len(errors) == 1:
         return errors[0]
     error, of_roots = errors
-    return error**ERROR_WEIGHT * of_roots ** (1.0 - ERROR_WEIGHT)
+    return float(error**ERROR_WEIGHT * of_roots ** (1.0 - ERROR_WEIGHT))

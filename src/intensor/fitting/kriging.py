@@ -59,10 +59,12 @@ MAX_CELLS_PER_OBSERVED = 32.0
 """Most cells of the tensor per observed cell."""
 MAX_MODE_LENGTH = 4096
 """Most indices of a mode, because the root of its covariance matrix is inverted."""
-MAX_STEPS, TOLERANCE = 300, 1e-4
+MAX_STEPS, TOLERANCE = 100, 1e-3
 """Most steps of conjugate gradients, and the relative size of the error at which they end."""
 MAX_LAST_STEPS, LAST_TOLERANCE = 1000, 1e-5
 """The same for the last system, whose solution gives the prediction."""
+MAX_ROUGH_STEPS, ROUGH_TOLERANCE = 80, 1e-3
+"""The same for a prediction that is only compared with others."""
 COMPONENTS_AT_ONCE = 32  # graded components that are added to the dense tensor at a time
 MAX_EIGEN_LENGTH = 1024
 """Most indices of a mode whose root is along the eigenvectors of its covariance; longer ones, which
@@ -141,7 +143,7 @@ def krige(
         )
         for _ in range(rounds):
             kriging.improve()
-        expected = kriging.expected(TOLERANCE if rough else LAST_TOLERANCE)
+        expected = kriging.expected(rough=rough)
         return Remainder(field=expected.astype(np.float64) * size - boxes)
     return None
 
@@ -214,11 +216,11 @@ class Kriging:
                 covariances[mode], roots[mode] = self._normalise(covariance, mode)
         return covariances
 
-    def expected(
-        self, tolerance: float = LAST_TOLERANCE, max_steps: int = MAX_LAST_STEPS
-    ) -> AnyArray:
-        """Return the expected field of all cells."""
-        return self._expect(self._targets, max_steps, tolerance)
+    def expected(self, *, rough: bool = False) -> AnyArray:
+        """Return the expected field of all cells, closely, or only to compare it with others."""
+        if rough:
+            return self._expect(self._targets, MAX_ROUGH_STEPS, ROUGH_TOLERANCE)
+        return self._expect(self._targets, MAX_LAST_STEPS, LAST_TOLERANCE)
 
     def improve(self, tolerance: float = TOLERANCE) -> None:
         """Draw a field given the observed cells, and take over its covariances and noise."""

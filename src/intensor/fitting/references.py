@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ from intensor.fitting.session import Session
 from intensor.fitting.smooth_field import ROUGH, SMOOTH, smooth
 from intensor.model.model import build_model
 from intensor.model.predictor import Predictor, Remainder
-from intensor.model.transform import IDENTITY, TRANSFORMS, Transform
+from intensor.model.transform import IDENTITY, Transform
 from intensor.options.unseen import Unseen
 from intensor.runtime.budget import Budget
 from intensor.storage.reader import Tree, TreeReader
@@ -34,7 +34,8 @@ MIN_GAIN = 5e-3
 NOISE_RATIOS = (0.25, 4.0)
 """Multiples of the noise that correlations tell, which held-out cells may prefer."""
 MAX_ROUNDS = 2  # most rounds in which the covariances of a field are improved
-MAX_COMPARED_FOLDS = 2  # folds on which fields are compared
+MAX_COMPARED_FOLDS = 2
+"""Most folds on which references of one kind are compared; it is one for many observations."""
 REFERENCE_SHARE = 0.25
 """Share of the time for choosing that references may take."""
 
@@ -182,41 +183,44 @@ def _interpolate(prepared: Prepared, mode: int) -> Remainder:
 
 def try_references(session: Session, held_out: Sequence[Split]) -> list[Tried]:
     """Return the references that the options allow, one of each kind, with their errors."""
+    transforms = {one.transform.name: one.transform for one in session.options.scales}
     saved = session.journal.recall("references")
     if saved is not None:
-        return [_restore(one) for one in saved.branches("tried")]
+        return [_restore(one, transforms) for one in saved.branches("tried")]
     budget = session.reserve("references", REFERENCE_SHARE)
     trials = _Trials(session, held_out, budget)
-    transforms = list(dict.fromkeys(scale.transform for scale in session.options.scales))
-    effects = (Reference(kind=Kind.MAIN_EFFECTS, transform=one) for one in transforms)
-    found = [trials.best([Reference(kind=Kind.MEAN)]), trials.best(effects)]
+    effects = trials.best(
+        Reference(kind=Kind.MAIN_EFFECTS, transform=one) for one in transforms.values()
+    )
+    found = [trials.best([Reference(kind=Kind.MEAN)]), effects]
     if all(can_krige(split.training) for split in held_out):
         modes = range(len(session.samples.shape))
         lines = (Reference(kind=Kind.INTERPOLATION, mode=mode) for mode in modes)
-        found += [trials.best(lines), _choose_field(trials, transforms)]
+        good = dict.fromkeys(one.reference.transform for one in found if one is not None)
+        found += [trials.best(lines), _choose_field(trials, good)]
     best = [one.reference for one in found if one is not None]
     tried = [one for one in map(trials.on_all_folds, best) if one is not None]
     session.journal.record({"references": {"tried": [_capture(one) for one in tried]}})
     return tried
 
 
-def _choose_field(trials: _Trials, transforms: Sequence[Transform]) -> Tried | None:
-    """Choose transform, smoothness, noise and rounds of a smooth field, one after the other."""
+def _choose_field(trials: _Trials, transforms: Iterable[Transform]) -> Tried | None:
+    """Choose transform, smoothness, rounds and noise of a smooth field, one after the other."""
     best = trials.best(Reference(kind=Kind.FIELD, transform=one) for one in transforms)
     if best is None:
         return None
     first = best.reference
-    rounds = [replace(first, smoothness=one, rounds=1) for one in (ROUGH, SMOOTH)]
-    best = trials.best([first, replace(first, smoothness=SMOOTH), *rounds]) or best
+    best = trials.best([first, replace(first, smoothness=SMOOTH)]) or best
+    others = [replace(first, smoothness=one, rounds=1) for one in (ROUGH, SMOOTH)]
+    best = trials.best([best.reference, *others]) or best
     chosen = best.reference
     noisy = [replace(chosen, noise_ratio=one) for one in NOISE_RATIOS]
     best = trials.best([chosen, *noisy]) or best
-    chosen = best.reference
-    while 0 < chosen.rounds < MAX_ROUNDS:
-        more = trials.best([replace(chosen, rounds=chosen.rounds + 1)])
+    while 0 < best.reference.rounds < MAX_ROUNDS:
+        more = trials.best([replace(best.reference, rounds=best.reference.rounds + 1)])
         if more is None or more.error > (1.0 - MIN_GAIN) * best.error:
             break
-        best, chosen = more, more.reference
+        best = more
     return best
 
 
@@ -234,7 +238,8 @@ class _Trials:
 
         Those that there is no time for are passed over; None is returned when that is all.
         """
-        count = min(MAX_COMPARED_FOLDS, len(self._splits))
+        few = len(self._session.samples) <= self._session.options.effort.few_rows
+        count = min(MAX_COMPARED_FOLDS if few else 1, len(self._splits))
         tried = (self._try(reference, count) for reference in references)
         found = [one for one in tried if one is not None]
         return min(found, key=lambda one: one.error, default=None)
@@ -293,9 +298,10 @@ def _capture(tried: Tried) -> Tree:
     }
 
 
-def _restore(saved: TreeReader) -> Tried:
+def _restore(saved: TreeReader, transforms: Mapping[str, Transform]) -> Tried:
     kind = Kind[saved.text("kind", Kind.__members__)]
-    transform = TRANSFORMS[saved.text("transform", TRANSFORMS)]
+    known = {IDENTITY.name: IDENTITY, **transforms}
+    transform = known[saved.text("transform", known)]
     reference = Reference(
         kind=kind,
         transform=transform,

@@ -22,7 +22,7 @@ import numpy as np
 from intensor._arrays import AnyArray, FloatArray, Shape, inner
 from intensor.data.observations import Observations
 from intensor.fitting.fields import MAX_PIECE, FieldAlgebra, OutOfTimeError
-from intensor.fitting.kriging import LAST_TOLERANCE, MAX_LAST_STEPS, TOLERANCE, Kriging
+from intensor.fitting.kriging import Kriging
 from intensor.model.predictor import Remainder
 from intensor.runtime.budget import Budget
 
@@ -37,8 +37,6 @@ LENGTHS = (0.3, *(2.0 ** (step / 2.0) for step in range(16)))
 MAX_FLOOR = 0.999  # largest correlation of indices that are far apart
 OWN_SHARE = 1e-6
 """Share of the variance of an index that it shares with no other, so that matrices have roots."""
-MAX_ROUGH_STEPS = 100
-"""Most steps of conjugate gradients for predictions that only compare fields."""
 MIN_VARIANCE = 1e-12
 """Least variance of the targets, as a share of the square of the largest, that can be smoothed."""
 
@@ -117,9 +115,7 @@ def smooth(
         )
         for _ in range(rounds):
             kriging.improve()
-        expected = kriging.expected(
-            TOLERANCE if rough else LAST_TOLERANCE, MAX_ROUGH_STEPS if rough else MAX_LAST_STEPS
-        )
+        expected = kriging.expected(rough=rough)
         return Remainder(field=expected.astype(np.float64) * size + mean)
     return None
 
