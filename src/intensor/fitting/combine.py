@@ -49,7 +49,7 @@ from intensor.solver.engine import Version
 from intensor.solver.finish import FREE_BOUND, mean_squared_error
 from intensor.solver.graded.proof import prove_at
 from intensor.solver.loop import run
-from intensor.solver.result import Counters, Progress, Result, Seconds, Status
+from intensor.solver.result import Counters, Progress, Result, Seconds, Status, proven_status
 from intensor.solver.settings import Settings
 from intensor.solver.snapshot import capture_result, restore_result
 from intensor.solver.variants import FAST
@@ -94,7 +94,8 @@ def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
     """Fit all observations as chosen, once per member of the blend.
 
     Every member has an even part of the time that is left. Partners that there is no time for are
-    left out, and their shares go to the others.
+    left out, and their shares go to the others. A fit that the callback has ended is STOPPED,
+    whatever its solves reached: something was not chosen or fitted as it would have been.
     """
     members = (choice, *choice.partners)
     fits: list[Fit] = []
@@ -108,6 +109,8 @@ def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
         if not number or found.status not in UNFINISHED:
             fits.append(found)
     first, *others = _merge_members(session, fits)
+    if session.stopped and first.status is not Status.INTERRUPTED:
+        first = replace(first, result=replace(first.result, status=Status.STOPPED))
     return replace(first, partners=tuple(others))
 
 
@@ -140,12 +143,15 @@ def _merge(session: Session, fits: Sequence[Fit]) -> Fit:
     prepared = prepare(session.samples, scale)
     within = prepared.observations.within
     objective = mean_squared_error(model, prepared.observations)
-    proven = objective - within <= first.result.tolerance
+    tolerance = first.result.tolerance
+    proven = proven_status(
+        objective, within, tolerance=tolerance, observations=prepared.observations
+    )
     cut = [one.status for one in fits if one.status in CUT_SHORT]
     # bounds of other radii say nothing about this one
     result = replace(
         first.result,
-        status=Status.OPTIMAL if proven else (cut or [Status.STALLED])[0],
+        status=proven or (cut or [Status.STALLED])[0],
         objective=objective,
         bound=within,
         bound_source=FREE_BOUND,
@@ -350,13 +356,18 @@ def prove(session: Session, prepared: Prepared, result: Result) -> Result:
     )
     if proven is None or proven.bound <= result.bound:
         return result
-    within = result.objective - proven.bound <= result.tolerance
+    status = proven_status(
+        result.objective,
+        proven.bound,
+        tolerance=result.tolerance,
+        observations=prepared.observations,
+    )
     return replace(
         result,
         bound=proven.bound,
         witness=result.model,
         bound_source=proven.source,
-        status=Status.OPTIMAL if within else result.status,
+        status=status or result.status,
     )
 
 
