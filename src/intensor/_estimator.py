@@ -57,7 +57,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Mean squared error in the fitted scale, the proven lower bound for models of this radius,
         and their difference.
     status_
-        Why the solver stopped; only ``Status.OPTIMAL`` proves a gap within the tolerance.
+        Why the solver stopped; ``Status.OPTIMAL`` means that the proven gap is small.
     path_
         The radii that were tried and their errors; None if there was nothing to choose.
     shape_

@@ -26,9 +26,11 @@ from intensor.data.observations import observe
 from intensor.errors import RemainderWarning
 from intensor.fitting import combine as combine_module
 from intensor.fitting.combine import average_results
+from intensor.fitting.journal import Journal
 from intensor.fitting.kriging import ROUNDS, krige
 from intensor.fitting.options import DEFAULT_RTOL
 from intensor.fitting.preparation import prepare
+from intensor.fitting.session import Session
 from intensor.model.arithmetic import average_models
 from intensor.model.model import build_model
 from intensor.runtime.budget import Budget
@@ -349,6 +351,31 @@ def test_a_fit_that_is_cut_short_is_as_good_as_the_walk(looks, kind):
 
 
 # --- the solves: a seed each, warm starts, and which of them are worth averaging
+
+
+@pytest.mark.parametrize("transforms", [("none", "sqrt"), ("none", "none")], ids=str)
+def test_a_stop_during_the_fit_of_a_partner_is_reported(monkeypatch, transforms):
+    """Partners in the same scale are merged, which solves nothing and names an ending too."""
+    made = [fitted(radius=0.8, rtol=0.9, transform=name) for name in transforms]
+    assert all(one.status is Status.WITHIN_TOLERANCE for one in made)
+    samples = samples_of(NOISY).in_order()
+    choice = combine_module.Choice(
+        scale=options_of().scales[0], radius=0.8, remainder=options_of(remainder="none").remainder
+    )
+    for stops, status in [(False, Status.WITHIN_TOLERANCE), (True, Status.STOPPED)]:
+        session = Session(samples, options_of(exact="off"), budget=Budget(), journal=Journal(None))
+        members = iter([(made[0], False), (made[1], stops)])
+
+        def in_turn(session, *_, members=members, **__):
+            found, session.stopped = next(members)
+            return dataclasses.replace(found, share=0.5)
+
+        monkeypatch.setattr(combine_module, "_fit_member", in_turn)
+        found = combine_module.combine(
+            session, dataclasses.replace(choice, partners=(choice,)), made[0].labels
+        )
+        assert found.status is status
+        assert len(found.partners) == len(set(transforms)) - 1
 
 
 def test_every_solution_has_its_own_seed():

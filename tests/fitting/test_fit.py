@@ -309,6 +309,7 @@ STOPPED_PARTS = {
     "the last fit within a wide tolerance": ({"rtol": 0.9}, "fit"),
     "a second solution": ({"n_solutions": 2}, "fit 2"),
     "several solutions in a wide tolerance": ({"n_solutions": 3, "rtol": 0.9}, "fit 1"),
+    "graded components": ({"components": "graded", "n_radii": 2}, "fit"),
     "exact proofs": ({"exact": "enumeration", "rtol": 0.5}, "radius"),
 }
 

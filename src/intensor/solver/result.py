@@ -30,16 +30,16 @@ class Status(enum.Enum):
     """Why a solve ended; ``proven_status`` says when it is OPTIMAL or WITHIN_TOLERANCE."""
 
     OPTIMAL = (
-        "The gap between objective and proven bound is within the tolerance and small: at most "
-        f"{100 * SMALL_GAP_SHARE:g} % of the objective, unless the fit is exact."
+        "The proven gap is within the tolerance, and at most "
+        f"{100 * SMALL_GAP_SHARE:g} % of the objective unless the fit is exact."
     )
     WITHIN_TOLERANCE = (
-        "The gap between objective and proven bound is within the tolerance, but it is more than "
-        f"{100 * SMALL_GAP_SHARE:g} % of the objective, so the model is not proven to be optimal."
+        "The proven gap is within the tolerance, but more than "
+        f"{100 * SMALL_GAP_SHARE:g} % of the objective, so this is no proof of an optimum."
     )
     STALLED = (
-        "The solver found no further improvement, or the model has as many components as it may "
-        "have, and the gap could not be proven to be within the tolerance."
+        "No further improvement was found, or the model has as many components as it may have; "
+        "the gap is not proven to be within the tolerance."
     )
     TIME_LIMIT = "The time limit was reached first; the gap is what was proven by then."
     ITERATION_LIMIT = "The iteration limit was reached first; the gap is what was proven by then."
