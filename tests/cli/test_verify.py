@@ -14,7 +14,7 @@ def test_the_certificate_holds(model, table, capsys):
 
 def test_every_command_says_that_a_bound_says_nothing(table, tmp_path, capsys):
     model, page = tmp_path / "rough.npz", tmp_path / "page.html"
-    assert run("fit", table, "--value rating --radius 3 --exact off -o", model) == 0
+    assert run("fit", table, "--value rating --radius 6 --exact off -o", model) == 0
     assert run("info", model) == 0
     fitted, shown = capsys.readouterr().out.split("written", 1)
     assert run("verify", model, table) == 0
