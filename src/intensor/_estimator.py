@@ -74,7 +74,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     >>> data = intensor.planted((6, 6, 6), 150)
     >>> completer = TensorCompleter(radius=1.0).fit(data.coords, data.values)
     >>> completer.status_.name, completer.shape_
-    ('OPTIMAL', (6, 6, 6))
+    ('WITHIN_TOLERANCE', (6, 6, 6))
     >>> completer.predict([[0, 1, 2], [5, 5, 5]]).shape
     (2,)
     >>> completer.score(data.coords, data.values) > 0.99
