@@ -73,7 +73,7 @@ TELLING = [case for case in ALONE if case[0] not in TWINS] + [("fast noisy", 2)]
 def test_solves_give_what_they_did(name, threads):
     expected, here = recorded(SOLVES, name)
     found = solve_case(name, threads=threads)
-    assert found["status"] == expected["status"] == "OPTIMAL"
+    assert found["status"] == expected["status"] == "WITHIN_TOLERANCE"  # they are solved roughly
     if not here:
         difference = abs(found["objective"] - expected["objective"])
         assert difference <= expected["tolerance"] == found["tolerance"]

@@ -57,7 +57,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Mean squared error in the fitted scale, the proven lower bound for models of this radius,
         and their difference.
     status_
-        Why the solver stopped; only ``Status.OPTIMAL`` proves a gap within the tolerance.
+        Why the solver stopped; ``Status.OPTIMAL`` means that the proven gap is small.
     path_
         The radii that were tried and their errors; None if there was nothing to choose.
     shape_
@@ -74,7 +74,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     >>> data = intensor.planted((6, 6, 6), 150)
     >>> completer = TensorCompleter(radius=1.0).fit(data.coords, data.values)
     >>> completer.status_.name, completer.shape_
-    ('OPTIMAL', (6, 6, 6))
+    ('WITHIN_TOLERANCE', (6, 6, 6))
     >>> completer.predict([[0, 1, 2], [5, 5, 5]]).shape
     (2,)
     >>> completer.score(data.coords, data.values) > 0.99

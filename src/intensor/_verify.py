@@ -25,10 +25,11 @@ from intensor.certificate.proofs import (
     readable,
 )
 from intensor.certificate.recount import Point, group
+from intensor.certificate.status import check_status
 from intensor.data.checks import check_coords, check_values, check_weights
 from intensor.errors import SettingError, ShapeError
 from intensor.model.model import Model
-from intensor.solver.result import Result, Status
+from intensor.solver.result import Result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +135,7 @@ def verify(
         ceiling = objective if feasible else math.inf
         bound, check = check_bound(result, data, precision, ceiling=ceiling, effort=allowed)
         checks.append(check)
-        checks.append(_check_status(result, objective, precision, proven=check.passed))
+        checks.append(check_status(result, objective, precision, proven=check.passed))
     return Verification(objective=objective, bound=bound, checks=tuple(checks))
 
 
@@ -179,29 +180,3 @@ def _check_objective(claimed: float, found: float, precision: Precision) -> Chec
         passed=bool(same and larger < math.inf),
         message=f"claimed {claimed:.12g}, recomputed {found:.12g}",
     )
-
-
-def _check_status(
-    result: Result, objective: float, precision: Precision, *, proven: bool | None
-) -> Check:
-    """Check that OPTIMAL is said of a proven gap within the tolerance."""
-    gap, tolerance = objective - result.bound, result.tolerance
-    message = f"status {result.status}, gap {gap:.6g}, tolerance {tolerance:g}"
-    passed: bool | None
-    if not isinstance(result.status, Status):
-        passed, message = False, f"the status is {result.status!r}, which is none"
-    elif not tolerance >= 0.0:
-        passed, message = False, f"{message}; expected a tolerance of at least 0"
-    elif result.status is not Status.OPTIMAL:
-        passed = True
-    elif not tolerance < math.inf:
-        passed, message = False, f"{message}; every model is within an infinite tolerance"
-    elif not gap <= tolerance * (1.0 + RELATIVE_ROUNDING) + precision.rounding(objective):
-        passed = False
-    elif tolerance >= precision.values > 0.0 and gap >= precision.values - precision.within:
-        passed, message = None, f"{message}; that is true of a model without boxes too"
-    elif proven is None:
-        passed, message = None, f"{message}; the bound was not rechecked"
-    else:
-        passed = True
-    return Check(name="status", passed=passed, message=message)

@@ -10,7 +10,7 @@ def test_a_page_is_written(model, table, tmp_path, capsys):
     text = page.read_text()
     assert text.startswith("<!DOCTYPE html>")
     assert "&lt;b&gt;Stars" in text
-    assert "OPTIMAL" in text
+    assert "WITHIN_TOLERANCE" in text
 
 
 def test_json_says_whether_the_certificate_holds(model, table, tmp_path, monkeypatch, capsys):

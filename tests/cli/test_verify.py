@@ -8,6 +8,36 @@ def test_the_certificate_holds(model, table, capsys):
     printed = capsys.readouterr().out
     assert "pass  objective" in printed
     assert "the certificate holds" in printed
+    assert "pass  status: status WITHIN_TOLERANCE" in printed
+    assert ", gap " in printed
+
+
+def test_every_command_says_that_a_bound_says_nothing(table, tmp_path, capsys):
+    model, page = tmp_path / "rough.npz", tmp_path / "page.html"
+    assert run("fit", table, "--value rating --radius 6 --exact off -o", model) == 0
+    assert run("info", model) == 0
+    fitted, shown = capsys.readouterr().out.split("written", 1)
+    assert run("verify", model, table) == 0
+    checked = capsys.readouterr().out
+    for printed in (fitted, shown, checked):
+        assert "no useful bound at this size" in printed
+        assert "nothing is proven about how much better" in printed
+        assert "an exact search (the option exact) proves more" in printed
+        assert "of the objective)" not in printed
+    assert run("report", model, table, "-o", page) == 0
+    assert "no useful bound at this size" in page.read_text()
+
+
+def test_the_gap_is_shown_where_the_bound_says_something(table, tmp_path, capsys):
+    model = tmp_path / "proven.npz"
+    how = "--value rating --radius 3 --rtol 1e-5 --exact enumeration"
+    assert run("fit", table, how, "-o", model) == 0
+    fitted = capsys.readouterr().out
+    assert "OPTIMAL: The proven gap is within the tolerance" in fitted
+    assert run("verify", model, table) == 0
+    for printed in (fitted, capsys.readouterr().out):
+        assert "gap " in printed
+        assert "no useful bound" not in printed
 
 
 def test_the_model_knows_its_value(model, table, capsys):

@@ -69,7 +69,7 @@ def test_fits_use_it_too():
     data = intensor.planted((6, 5, 4), 90)
     before = DenseCells.descents
     completer = intensor.TensorCompleter(radius=1.0, device="dense").fit(data.coords, data.values)
-    assert completer.status_ is intensor.Status.OPTIMAL
+    assert completer.status_ is intensor.Status.WITHIN_TOLERANCE
     assert DenseCells.descents > before
 
 

@@ -191,7 +191,8 @@ def test_proofs_hold_in_every_scale():
 def test_the_versions_of_the_paper_fit_too():
     found = fitted(version=8, exact="auto", rtol=1e-2)
     assert found.result.version == 8
-    assert found.status is Status.OPTIMAL
+    assert found.status is Status.WITHIN_TOLERANCE
+    assert found.result.bound_source != "within-cell variance"
     checked(found)
 
 
@@ -298,6 +299,39 @@ def test_returning_false_ends_a_solve():
     assert found.result.counters.iterations == 4
     assert len(found.model) > 0
     checked(found)
+
+
+STOPPED_PARTS = {
+    "validation": ({}, "radius"),
+    "validation within a wide tolerance": ({"rtol": 0.9}, "radius"),
+    "the choice of the tolerance": ({"validation": 3}, "gap"),
+    "the last fit": ({}, "fit"),
+    "the last fit within a wide tolerance": ({"rtol": 0.9}, "fit"),
+    "a second solution": ({"n_solutions": 2}, "fit 2"),
+    "several solutions in a wide tolerance": ({"n_solutions": 3, "rtol": 0.9}, "fit 1"),
+    "graded components": ({"components": "graded", "n_radii": 2}, "fit"),
+    "exact proofs": ({"exact": "enumeration", "rtol": 0.5}, "radius"),
+}
+
+
+@pytest.mark.parametrize("part", STOPPED_PARTS)
+def test_returning_false_once_in_any_part_is_reported(part):
+    options, stage = STOPPED_PARTS[part]
+    stages = []
+
+    def stop(progress):
+        stages.append(progress.stage)
+        return not progress.stage.startswith(stage)
+
+    found = fitted(NOISY_EIGHT, callback=stop, **options)
+    assert stages[-1].startswith((stage, "fit"))
+    assert found.status is Status.STOPPED
+    checked(found, NOISY_EIGHT)
+
+
+def test_a_callback_that_never_returns_false_stops_nothing():
+    found = fitted(NOISY_EIGHT, callback=lambda progress: True, rtol=0.5)
+    assert found.status is Status.WITHIN_TOLERANCE
 
 
 def test_returning_false_all_the_time_still_gives_a_model():

@@ -23,6 +23,7 @@ from intensor.fitting.model_file import load, save
 from intensor.fitting.options import check_options
 from intensor.fitting.path import GRADED_COLUMNS, PATH_COLUMNS, PATH_TEXTS
 from intensor.fitting.record import Validation
+from intensor.solver.result import Status
 from naming import naming
 from strategies import any_weights, observations, shapes
 
@@ -228,7 +229,7 @@ DAMAGE = {
     "no JSON": ({"header": lambda raw: raw[:-5]}, "not JSON"),
     "nested": ({"header": lambda raw: np.full(10**5, ord("["), np.uint8)}, "not JSON"),
     "other format": ({"header": header_with(format="x")}, "not a model file"),
-    "newer": ({"header": header_with(format_version=4)}, "newer version of intensor.*upgrade"),
+    "newer": ({"header": header_with(format_version=5)}, "newer version of intensor.*upgrade"),
     "no version": ({"header": header_with(format_version="1")}, "format_version' is '1'"),
     "shape": ({"header": header_with(shape=[4, 4, 4])}, "expected"),
     "empty shape": ({"header": header_with(shape=[])}, "shape"),
@@ -325,7 +326,7 @@ def test_graded_components_come_back(plain, data, tmp_path):
     made = graded_fit(plain, data.coords, data.values)
     assert len(made.model.components) > 0
     path = saved(made, tmp_path)
-    assert read_header(path)["format_version"] == 3
+    assert read_header(path)["format_version"] == 4
     back = load(path)
     assert back.model == made.model
     assert back.result.witness == made.result.witness
@@ -349,7 +350,7 @@ def test_either_of_model_and_witness_may_be_graded(plain, data, tmp_path):
     ):
         predictor = replace(made.predictor, model=result.model)
         path = saved(replace(made, result=result, predictor=predictor), tmp_path)
-        assert read_header(path)["format_version"] == 3
+        assert read_header(path)["format_version"] == 4
         back = load(path).result
         assert (back.model, back.witness) == (result.model, result.witness)
 
@@ -415,7 +416,7 @@ def as_first_version(path):
 def test_files_of_the_first_version_are_read(request, data, tmp_path, name):
     made = request.getfixturevalue(name)
     path = saved(made, tmp_path)
-    assert read_header(path)["format_version"] == 2
+    assert read_header(path)["format_version"] == 4
     as_first_version(path)
     back = load(path)
     cells = np.argwhere(np.ones(data.shape))
@@ -427,7 +428,32 @@ def test_files_of_the_first_version_are_read(request, data, tmp_path, name):
         assert walk.remainder == "none"
     saved(back, tmp_path)  # and written as the newest
     assert np.array_equal(load(path).predict(cells), made.predict(cells))
-    assert read_header(path)["format_version"] == 2
+    assert read_header(path)["format_version"] == 4
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_older_files_call_any_gap_within_the_tolerance_optimal(plain, data, tmp_path, version):
+    assert plain.status is Status.OPTIMAL
+    wide = {"bound": 0.0, "witness": None, "tolerance": 2.0 * plain.objective}
+    loose = replace(plain, result=replace(plain.result, **wide))
+    for made, status in [(plain, Status.OPTIMAL), (loose, Status.WITHIN_TOLERANCE)]:
+        path = saved(made, tmp_path)
+        assert read_header(path)["status"] == "OPTIMAL"
+        altered(path, header=header_with(format_version=version))
+        back = load(path)
+        assert back.status is status
+        assert back.verify(data.coords, data.values).ok
+        saved(back, tmp_path)  # as the newest, which has both words
+        assert load(path).status is status
+
+
+def test_older_statuses_of_partners_are_renamed_too(plain, tmp_path):
+    wide = {"bound": 0.0, "witness": None, "tolerance": 2.0 * plain.objective}
+    partner = replace(plain, result=replace(plain.result, **wide), share=0.5)
+    path = saved(replace(plain, share=0.5, partners=(partner,)), tmp_path)
+    altered(path, header=header_with(format_version=3))
+    back = load(path)
+    assert [one.status for one in back.members] == [Status.OPTIMAL, Status.WITHIN_TOLERANCE]
 
 
 def test_a_second_version_without_its_entries_is_damaged(rich, tmp_path):

@@ -9,7 +9,8 @@ from matplotlib.text import Text
 from intensor import plots
 from intensor.errors import SettingError
 from intensor.plots.curves import MAX_CURVE_POINTS, convergence_series
-from report.cases import make_fit, without_trace
+from intensor.solver.result import Status
+from report.cases import make_fit, with_bound, without_trace
 
 
 def test_convergence_shows_the_trace_of_fits_and_results():
@@ -29,6 +30,14 @@ def test_convergence_shows_the_trace_of_fits_and_results():
 def test_convergence_without_a_trace_says_so():
     figure = plots.convergence(without_trace(make_fit()[0])).figure
     assert "no progress was recorded" in [text.get_text() for text in figure.findobj(Text)]
+
+
+def test_the_title_shows_the_gap_or_says_that_the_bound_is_useless():
+    made = make_fit()[0]
+    for share, words in [(0.0, "no useful bound at this size"), (0.5, ", gap ")]:
+        title = plots.convergence(with_bound(made, share, status=Status.STALLED)).get_title()
+        assert title.startswith("STALLED: objective")
+        assert words in title
 
 
 def test_convergence_refuses_what_is_not_a_result():

@@ -85,3 +85,11 @@ def without_trace(made):
 def plain(text):
     """Return HTML without its tags, with single spaces."""
     return " ".join(re.sub("<[^>]*>", " ", text).replace("\xa0", " ").split())
+
+
+def with_bound(made, share, **changes):
+    """Return a fit whose bound is a share of its objective."""
+    bound = share * made.objective
+    return dataclasses.replace(
+        made, result=dataclasses.replace(made.result, bound=bound, **changes)
+    )

@@ -15,8 +15,10 @@ from intensor.errors import CoordinateError, ValuesError
 from intensor.plots.text import count, number
 from intensor.report import render
 from intensor.report.page import headline, key_figures, status_notice
+from intensor.report.sections import certificate_section
 from intensor.report.summary import compare
-from report.cases import HOSTILE, hostile_labels, make_fit, plain, small_fit
+from intensor.solver.result import Status
+from report.cases import HOSTILE, hostile_labels, make_fit, plain, small_fit, with_bound
 
 VOID = {"meta", "link"}
 ELEMENTS = """
@@ -244,6 +246,25 @@ def test_the_headline_names_the_data_and_the_gap(case):
     result = dataclasses.replace(made.result, bound=made.objective * (1.0 + 1e-15))
     rounded = dataclasses.replace(made, result=result)
     assert "gap 0 (0 %)" in plain(headline(rounded, comparison))
+
+
+def test_a_bound_that_says_nothing_is_not_shown_as_a_finding(case):
+    made, comparison = case
+    useless = with_bound(made, 0.0, status=Status.WITHIN_TOLERANCE)
+    notice = plain(status_notice(useless, comparison, None))
+    assert "There is no useful bound at this size: nothing is proven about how much" in notice
+    assert "WITHIN_TOLERANCE" in notice
+    cards = plain(key_figures(useless, comparison, None))
+    section = plain(certificate_section(useless, comparison, None))
+    for text in (plain(headline(useless, comparison)), cards, section):
+        assert "no useful bound at this size" in text
+        assert "100 %" not in text
+        assert "Relative gap" not in text
+    useful = with_bound(made, 0.75, status=Status.STALLED)
+    assert "Relative gap 25 % of the objective" in plain(key_figures(useful, comparison, None))
+    for text in (headline(useful, comparison), certificate_section(useful, comparison, None)):
+        assert "no useful bound" not in text
+        assert "25 %" in plain(text)
 
 
 def test_the_certificate_is_said_to_be_that_before_kriging():

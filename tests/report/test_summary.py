@@ -6,8 +6,16 @@ import json
 import numpy as np
 import pytest
 
-from intensor.report.summary import compare, errors_of, fitted_name, proven_gap, summarise
-from report.cases import make_fit
+from intensor.report.summary import (
+    compare,
+    describe_member,
+    errors_of,
+    fitted_name,
+    proven_gap,
+    summarise,
+)
+from intensor.solver.result import Status
+from report.cases import make_fit, with_bound
 
 
 def test_a_summary_has_the_figures_of_the_fit():
@@ -30,6 +38,18 @@ def test_a_gap_below_0_from_rounding_counts_as_0():
     rounded = dataclasses.replace(made, result=result)
     assert summarise(rounded)["gap"] < 0.0
     assert proven_gap(rounded) == (0.0, 0.0)
+
+
+def test_a_summary_says_where_the_bound_says_nothing():
+    made, *_ = make_fit()
+    for share, useful in [(0.0, False), (0.5, True)]:
+        for status in (Status.STALLED, Status.WITHIN_TOLERANCE, Status.STOPPED):
+            bounded = with_bound(made, share, status=status)
+            assert summarise(bounded)["useful_bound"] is useful
+            words = describe_member(bounded)
+            assert ("no useful bound at this size" in words) is not useful
+            assert ("gap" in words) is useful
+    assert summarise(with_bound(made, 0.0, status=Status.OPTIMAL))["useful_bound"] is True
 
 
 def test_observations_of_weight_0_do_not_count():

@@ -1,5 +1,7 @@
-"""Empty models are never handed out in silence, and expanded ones predict the same."""
+"""Endings have the names that their numbers deserve, and empty models come with a warning."""
 
+import dataclasses
+import math
 import warnings
 
 import numpy as np
@@ -8,16 +10,82 @@ import pytest
 import intensor
 import zoo
 from intensor import Status
+from intensor.data.observations import observe
 from intensor.errors import EmptyModelWarning
 from intensor.model.model import build_model
 from intensor.problem.reindex import FullTensor
-from intensor.solver.result import expand_model
+from intensor.solver.result import expand_model, has_useful_bound, proven_status
 
 DATA = zoo.noisy((4, 4, 3), 50, rep=6)
 
 
 def solve(values=DATA.values, **options):
     return intensor.solve(DATA.coords, values, shape=DATA.shape, radius=1.0, **options)
+
+
+PAIRS = observe([[0], [0], [1]], [1.0, 3.0, 2.0])
+"""Observations with a variance of 2 / 3 within cells and a mean square of 14 / 3."""
+
+
+def status_of(objective, bound, *, tolerance=1.0, observations=PAIRS):
+    return proven_status(objective, bound, tolerance=tolerance, observations=observations)
+
+
+@pytest.mark.parametrize(
+    ("objective", "bound", "status"),
+    [
+        (4.0, 3.97, Status.OPTIMAL),  # 0.75 % of the objective
+        (4.0, 3.95, Status.WITHIN_TOLERANCE),  # 1.25 % of it
+        (4.0, 3.0, Status.WITHIN_TOLERANCE),
+        (4.0, 2.999, None),
+        (4.0, 4.0 + 1e-15, Status.OPTIMAL),  # by rounding
+        (2.0 / 3.0 + 4e-6, 0.0, Status.OPTIMAL),  # every cell has its mean, and 0 is a poor bound
+        (2.0 / 3.0 + 5e-6, 0.0, Status.WITHIN_TOLERANCE),
+        (math.nan, 0.0, None),
+    ],
+)
+def test_optimal_needs_a_small_gap_or_an_exact_fit(objective, bound, status):
+    assert status_of(objective, bound) is status
+
+
+@pytest.mark.parametrize("scale", [1e-50, 1e-3, 1e50])
+@pytest.mark.parametrize("bound", [0.0, 3.5, 3.95, 3.97])
+def test_the_unit_of_the_values_does_not_matter(scale, bound):
+    scaled = dataclasses.replace(
+        PAIRS, within=scale * PAIRS.within, mean_square=scale * PAIRS.mean_square
+    )
+    found = status_of(4.0 * scale, bound * scale, tolerance=scale, observations=scaled)
+    assert found is status_of(4.0, bound)
+
+
+def test_a_model_of_zeros_is_optimal_for_zeros():
+    nothing = observe([[0], [1]], [0.0, 0.0])
+    assert status_of(0.0, 0.0, tolerance=0.0, observations=nothing) is Status.OPTIMAL
+
+
+def test_the_default_tolerance_of_a_solve_makes_an_exact_fit_of_planted_data():
+    data = intensor.planted((6, 6, 6), 150)
+    result = intensor.solve(data.coords, data.values, shape=data.shape, radius=1.0)
+    assert result.status is Status.OPTIMAL
+    rough = intensor.solve(data.coords, data.values, shape=data.shape, radius=1.0, rtol=1e-3)
+    assert rough.status is Status.WITHIN_TOLERANCE
+
+
+def test_a_bound_that_says_nothing_is_known_as_such():
+    result = solve(rtol=1e-5)
+    assert (result.status, has_useful_bound(result)) == (Status.OPTIMAL, True)
+    for bound, useful in [(0.0, False), (0.05, False), (0.2, True), (0.9, True)]:
+        for status in set(Status) - {Status.OPTIMAL}:
+            claims = {"status": status, "bound": bound * result.objective}
+            assert has_useful_bound(dataclasses.replace(result, **claims)) is useful
+    perfect = {"objective": 0.0, "bound": 0.0, "status": Status.STOPPED}
+    assert has_useful_bound(dataclasses.replace(result, **perfect))
+
+
+def test_every_status_is_a_sentence_of_its_own():
+    sentences = {status.sentence for status in Status}
+    assert len(sentences) == len(Status)
+    assert all(text[0].isupper() and text.endswith(".") for text in sentences)
 
 
 @pytest.mark.parametrize(

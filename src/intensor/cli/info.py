@@ -46,13 +46,12 @@ def describe(fit: Fit, errors: dict[str, float] | None = None) -> str:
 
     figures = summarise(fit)
     blend = [describe_member(member) for member in fit.members] if fit.partners else []
-    transform, share = figures["transform"], figures["relative_gap"]
+    transform = figures["transform"]
     lengths = " x ".join(
         f"{shortened(mode)} ({length})"
         for mode, length in zip(fit.labels.modes, fit.shape, strict=True)
     )
     scale = "" if transform == "none" else f" in the {transform} scale"
-    relative = f" ({share:.3g} of the objective)" if fit.objective > 0.0 else ""
     averaged = f", mean of {fit.n_solutions} solutions" if fit.n_solutions > 1 else ""
     steps = {
         f"{transform} transform": transform,
@@ -64,8 +63,7 @@ def describe(fit: Fit, errors: dict[str, float] | None = None) -> str:
             ("data", f"{fit.n} observations of {shortened(fit.labels.value)} by {lengths}"),
             ("status", f"{fit.status}: {fit.status.sentence}"),
             ("objective", f"{number(fit.objective)}  mean squared error{scale}"),
-            ("bound", f"{number(fit.bound)}  proven: no model of this radius is below it"),
-            ("gap", f"{number(fit.gap)}{relative}"),
+            *_describe_bound(fit),
             ("rmse", "" if errors is None else f"{number(errors['rmse'])}  on the observations"),
             ("mae", "" if errors is None else number(errors["mae"])),
             ("model", f"{describe_terms(fit.model)}, radius {number(fit.radius)}{averaged}"),
@@ -74,6 +72,27 @@ def describe(fit: Fit, errors: dict[str, float] | None = None) -> str:
             *(("blend" if number == 0 else "", text) for number, text in enumerate(blend)),
         ]
     )
+
+
+def _describe_bound(fit: Fit) -> list[tuple[str, str]]:
+    """Return bound and gap, or that the bound says nothing."""
+    from intensor.report.summary import relative_gap  # noqa: PLC0415
+    from intensor.solver.result import (  # noqa: PLC0415
+        NO_USEFUL_BOUND,
+        NO_USEFUL_BOUND_MEANING,
+        has_useful_bound,
+    )
+
+    if not has_useful_bound(fit.result):
+        return [
+            ("bound", f"{number(fit.bound)}  {NO_USEFUL_BOUND}"),
+            *(("", part) for part in NO_USEFUL_BOUND_MEANING.split("; ")),
+        ]
+    relative = f" ({relative_gap(fit):.3g} of the objective)" if fit.objective > 0.0 else ""
+    return [
+        ("bound", f"{number(fit.bound)}  proven: no model of this radius is below it"),
+        ("gap", f"{number(fit.gap)}{relative}"),
+    ]
 
 
 def _describe_validation(validation: Validation) -> str:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from intensor.cli.console import CHECK_FAILED, OK, number
 from intensor.cli.io import read_observed
 from intensor.cli.options import Columns, Common, FittedData, ModelFile
+
+if TYPE_CHECKING:
+    from intensor._verify import Verification
+    from intensor.fitting.record import Fit
 
 
 def verify(
@@ -50,6 +54,19 @@ def verify(
             "seconds": {"total": time.perf_counter() - start},
         },
         f"{found}\n\n{verdict}: objective {number(found.objective)}, bound {number(found.bound)}, "
-        f"gap {number(found.gap)}\n",
+        f"{_describe_gap(fit, found)}\n",
     )
     return OK if found.ok else CHECK_FAILED
+
+
+def _describe_gap(fit: Fit, found: Verification) -> str:
+    """Return the recomputed gap, or that the bound of the fit says nothing."""
+    from intensor.solver.result import (  # noqa: PLC0415
+        NO_USEFUL_BOUND,
+        NO_USEFUL_BOUND_MEANING,
+        has_useful_bound,
+    )
+
+    if has_useful_bound(fit.result):
+        return f"gap {number(found.gap)}"
+    return f"{NO_USEFUL_BOUND}: {NO_USEFUL_BOUND_MEANING}"

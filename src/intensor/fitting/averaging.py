@@ -9,10 +9,12 @@ from typing import Any
 from intensor.data.observations import Observations
 from intensor.model.arithmetic import average_models
 from intensor.solver.finish import mean_squared_error
-from intensor.solver.result import Counters, Result, Seconds, Status
+from intensor.solver.result import Counters, Result, Seconds, Status, proven_status
 
 CUT_SHORT = (Status.TIME_LIMIT, Status.INTERRUPTED, Status.STOPPED, Status.ITERATION_LIMIT)
 """Statuses of solves that a limit or a user stopped before they were done."""
+PROVEN = (Status.OPTIMAL, Status.WITHIN_TOLERANCE)
+"""Statuses of solves whose gap was proven to be within the tolerance."""
 MAX_OBJECTIVE_RATIO = 1.1
 """An unfinished solution is averaged with the best one when its objective is at most this many
 times as large."""
@@ -40,21 +42,37 @@ def drop_local_minima(results: list[Result]) -> list[Result]:
 def average_results(results: Sequence[Result], observations: Observations) -> Result:
     """Return the averaged model with its own objective and the best of the proven bounds."""
     if len(results) == 1:
-        return results[0]
+        return rename_status(results[0], observations)
     model = average_models([result.model for result in results])
     objective = mean_squared_error(model, observations)
     proven = max(results, key=lambda result: result.bound)
-    within = objective - proven.bound <= proven.tolerance
-    unfinished = [result.status for result in results if result.status is not Status.OPTIMAL]
+    status = proven_status(
+        objective, proven.bound, tolerance=proven.tolerance, observations=observations
+    )
+    unfinished = [result.status for result in results if result.status not in PROVEN]
     return replace(
         proven,
-        status=Status.OPTIMAL if within else (unfinished or [Status.STALLED])[0],
+        status=status or (unfinished or [Status.STALLED])[0],
         objective=objective,
         model=model,
         trace=results[0].trace,
         counters=Counters(**add_up([result.counters for result in results])),
         seconds=Seconds(**add_up([result.seconds for result in results])),
     )
+
+
+def rename_status(result: Result, observations: Observations) -> Result:
+    """Return a result that was within its tolerance with the status that its gap deserves now.
+
+    Checkpoints of earlier versions call every such result OPTIMAL.
+    """
+    if result.status not in PROVEN:
+        return result
+    status = proven_status(
+        result.objective, result.bound, tolerance=result.tolerance, observations=observations
+    )
+    status = status or Status.STALLED
+    return result if status is result.status else replace(result, status=status)
 
 
 def add_up(records: Sequence[Counters | Seconds]) -> dict[str, Any]:

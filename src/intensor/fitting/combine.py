@@ -36,12 +36,12 @@ from intensor.fitting.options import Options, RemainderMethod, Scale
 from intensor.fitting.path import Walk
 from intensor.fitting.preparation import Prepared, prepare
 from intensor.fitting.record import Fit, Validation
-from intensor.fitting.references import Reference, make_predictor
-from intensor.fitting.samples import Samples
+from intensor.fitting.references import Reference
 from intensor.fitting.session import Session
+from intensor.fitting.without_terms import fit_references
 from intensor.model.arithmetic import shrunk
 from intensor.model.model import Model, join_models
-from intensor.model.predictor import Predictor, Remainder
+from intensor.model.predictor import Remainder
 from intensor.model.transform import IDENTITY
 from intensor.oracles.base import Oracle
 from intensor.oracles.cascade import FreeBoundOracle
@@ -51,7 +51,7 @@ from intensor.solver.engine import Version
 from intensor.solver.finish import FREE_BOUND, mean_squared_error
 from intensor.solver.graded.proof import prove_at
 from intensor.solver.loop import run
-from intensor.solver.result import Counters, Progress, Result, Seconds, Status
+from intensor.solver.result import Counters, Progress, Result, Seconds, Status, proven_status
 from intensor.solver.settings import Settings
 from intensor.solver.snapshot import capture_result, restore_result
 from intensor.solver.variants import FAST
@@ -60,8 +60,6 @@ CLOSE_KRIGING_RATIO, ROUGH_KRIGING_RATIO = 6.0, 3.0
 """Seconds reserved for close and for rough kriging, per second that kriging took in validation."""
 MAX_CLOSE_KRIGING_SHARE, MAX_ROUGH_KRIGING_SHARE = 0.2, 0.7
 """Largest shares of the remaining time that close and rough kriging may reserve."""
-MAX_REFERENCE_SHARE = 0.3
-"""Largest share of the remaining time that fitting references may take."""
 KRIGING_GRACE_SECONDS = 0.8
 """Most seconds that kriging may take after Ctrl-C."""
 
@@ -100,10 +98,11 @@ def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
 
     References come first, since they take little time. Every member has an even part of the time
     that is left then. Partners that there is no time for are left out, and their shares go to the
-    others.
+    others. A fit that the callback has ended is STOPPED, whatever its solves reached: something was
+    not chosen or fitted as it would have been.
     """
     members = (choice, *choice.partners)
-    references = _fit_references(session, choice, labels)
+    references = fit_references(session, choice.references, labels)
     fits: list[Fit] = []
     for number, member in enumerate(members):
         if number and (session.budget.spent or session.stopped):
@@ -115,59 +114,13 @@ def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
         if not number or found.status not in UNFINISHED:
             fits.append(found)
     first, *others = (*_merge_members(session, fits), *references)
+    if session.stopped and first.status is not Status.INTERRUPTED:
+        first = replace(first, result=replace(first.result, status=Status.STOPPED))
     total = math.fsum(one.share for one in (first, *others))
     if not total > 0.0:  # nothing but the chosen member is left
         return replace(first, share=1.0)
     partners = tuple(replace(one, share=one.share / total) for one in others)
     return replace(first, share=first.share / total, partners=partners)
-
-
-def _fit_references(session: Session, choice: Choice, labels: Labels) -> list[Fit]:
-    """Return a fit for every reference with a share that there is time for."""
-    budget = Budget(MAX_REFERENCE_SHARE * session.budget.remaining, within=session.budget)
-    solver = session.options.solver
-    fits = []
-    for reference, share in choice.references:
-        prepared = prepare(session.samples, reference.scale)
-        predictor = make_predictor(
-            reference,
-            prepared,
-            budget=budget,
-            threads=solver.threads,
-            seed=solver.seed,
-            rough=math.isfinite(budget.remaining),
-        )
-        if predictor is None:
-            continue
-        result = _result_without_terms(predictor, session.samples, prepared.observations.within)
-        fits.append(
-            Fit(
-                predictor=predictor,
-                result=result,
-                labels=labels,
-                n=len(session.samples),
-                share=share,
-            )
-        )
-    return fits
-
-
-def _result_without_terms(predictor: Predictor, samples: Samples, within: float) -> Result:
-    """Return the result of a member that has no terms, and so nothing to prove."""
-    targets = predictor.residual_targets(samples.coords, samples.values)
-    return Result(
-        status=Status.NO_TERMS,
-        objective=float(np.average(targets**2, weights=samples.weights)),
-        bound=within,
-        model=predictor.model,
-        witness=None,
-        bound_source=FREE_BOUND,
-        tolerance=0.0,
-        version="none",
-        trace=(),
-        counters=Counters(iterations=0, local_steps=0, altmin_runs=0, exact_calls=0, drops=0),
-        seconds=Seconds(setup=0.0, solve=0.0),
-    )
 
 
 def _merge_members(session: Session, fits: Sequence[Fit]) -> list[Fit]:
@@ -198,12 +151,15 @@ def _merge(session: Session, fits: Sequence[Fit]) -> Fit:
     prepared = prepare(session.samples, scale)
     within = prepared.observations.within
     objective = mean_squared_error(model, prepared.observations)
-    proven = objective - within <= first.result.tolerance
+    tolerance = first.result.tolerance
+    proven = proven_status(
+        objective, within, tolerance=tolerance, observations=prepared.observations
+    )
     cut = [one.status for one in fits if one.status in CUT_SHORT]
     # bounds of other radii say nothing about this one
     result = replace(
         first.result,
-        status=Status.OPTIMAL if proven else (cut or [Status.STALLED])[0],
+        status=proven or (cut or [Status.STALLED])[0],
         objective=objective,
         bound=within,
         bound_source=FREE_BOUND,
@@ -408,13 +364,18 @@ def prove(session: Session, prepared: Prepared, result: Result) -> Result:
     )
     if proven is None or proven.bound <= result.bound:
         return result
-    within = result.objective - proven.bound <= result.tolerance
+    status = proven_status(
+        result.objective,
+        proven.bound,
+        tolerance=result.tolerance,
+        observations=prepared.observations,
+    )
     return replace(
         result,
         bound=proven.bound,
         witness=result.model,
         bound_source=proven.source,
-        status=Status.OPTIMAL if within else result.status,
+        status=status or result.status,
     )
 
 

@@ -35,7 +35,7 @@ from intensor.model.predictor import Predictor, Remainder
 from intensor.model.transform import TRANSFORMS
 from intensor.options.ranges import check_radius
 from intensor.problem.vertex import mode_slices
-from intensor.solver.result import Counters, Result, Seconds, Status
+from intensor.solver.result import SMALL_GAP_SHARE, Counters, Result, Seconds, Status
 from intensor.solver.snapshot import (
     COUNTER_FIELDS,
     MAX_MAGNITUDE,
@@ -52,11 +52,8 @@ from intensor.solver.snapshot import (
 from intensor.storage.codec import read_entries, write_entries
 from intensor.storage.reader import MODEL_FILE, Getter, Tree, TreeReader, read_fields
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 """Version of the format; it grows when older readers would misunderstand a file."""
-BOXES_VERSION = 2
-"""Version of files whose model and witness have no graded components, so that older readers can
-read them."""
 
 
 def _read_error(saved: TreeReader, name: str) -> float | None:
@@ -145,11 +142,6 @@ def _steps_of(fit: Fit) -> list[str]:
     return sorted({row.step for row in fit.result.trace})
 
 
-def _is_graded(fit: Fit) -> bool:
-    models = (fit.model, fit.result.witness)
-    return any(len(model.components) for model in models if model is not None)
-
-
 def _capture_header(fit: Fit, modes: list[Tree]) -> Tree:
     """Return what the members of a fit have in common."""
     validation = None
@@ -160,10 +152,9 @@ def _capture_header(fit: Fit, modes: list[Tree]) -> Tree:
             "approach": [{"gap": gap, "error": error} for gap, error in pairs],
             "paths": [capture_fields(path, (*PATH_TEXTS, "sampled")) for path in paths],
         }
-    new = bool(fit.partners) or _is_graded(fit)
     return {
         "format": MODEL_FILE.format,
-        "format_version": FORMAT_VERSION if new else BOXES_VERSION,
+        "format_version": FORMAT_VERSION,
         "intensor_version": metadata.version("intensor"),
         "shape": [int(length) for length in fit.shape],
         "n": int(fit.n),
@@ -252,7 +243,19 @@ def _restore_fit(header: TreeReader, arrays: TreeReader) -> Fit:
     total = math.fsum(one.share for one in fit.members)
     if abs(total - 1.0) > SHARE_ROUNDING:
         raise header.damaged(f"the shares of its members add up to {total:.6g}")
-    return fit
+    return fit if version >= 4 else _with_status_of_today(fit)
+
+
+def _with_status_of_today(fit: Fit) -> Fit:
+    """Return a fit of an older file whose OPTIMAL stood for any gap within the tolerance.
+
+    The file does not say how large the values were, so an exact fit cannot be told from others:
+    OPTIMAL stays where the gap is small beside the objective.
+    """
+    result, partners = fit.result, tuple(map(_with_status_of_today, fit.partners))
+    if result.status is Status.OPTIMAL and result.gap > SMALL_GAP_SHARE * result.objective:
+        result = replace(result, status=Status.WITHIN_TOLERANCE)
+    return replace(fit, result=result, partners=partners)
 
 
 def _restore_member(header: TreeReader, arrays: TreeReader, labels: Labels, n: int) -> Fit:

@@ -33,7 +33,7 @@ from intensor.solver.engine import Version
 from intensor.solver.finish import mean_squared_error
 from intensor.solver.graded.engine import Graded
 from intensor.solver.loop import run
-from intensor.solver.result import Result, Status
+from intensor.solver.result import Result, proven_status
 from intensor.solver.settings import Settings
 from intensor.solver.variants import FAST
 
@@ -150,7 +150,7 @@ class _Simplifying:
             n=len(samples),
         )
         found = found if samples.full is None else expand_fit(found, samples.full)
-        return _take_bound(found, fit.result) if same else found
+        return _take_bound(found, fit.result, prepared) if same else found
 
     def measure(
         self, fit: Fit, folds: Sequence[Split], scoring: Scoring, budget: Budget
@@ -187,7 +187,7 @@ class _Simplifying:
         second = self._run(prepared, version, budget)
         best, other = sorted((first, second), key=lambda result: result.objective)
         if other.bound > best.bound:  # a bound is one on the problem, whoever proved it
-            best = _with_bound(best, other)
+            best = _with_bound(best, other, prepared)
         return best
 
     def _fit_like(self, fit: Fit, prepared: Prepared, budget: Budget) -> Predictor:
@@ -282,19 +282,24 @@ def _is_fitted_to(model: Model, objective: float, prepared: Prepared) -> bool:
     return abs(found - objective) <= rounding
 
 
-def _take_bound(fit: Fit, full: Result) -> Fit:
+def _take_bound(fit: Fit, full: Result, prepared: Prepared) -> Fit:
     """Return a fit with the bound of another result on the same problem, if that is higher."""
     if full.bound <= fit.result.bound:
         return fit
-    return replace(fit, result=_with_bound(fit.result, full))
+    return replace(fit, result=_with_bound(fit.result, full, prepared))
 
 
-def _with_bound(result: Result, other: Result) -> Result:
+def _with_bound(result: Result, other: Result, prepared: Prepared) -> Result:
     """Return a result with the bound and the witness of another one."""
-    within = result.objective - other.bound <= result.tolerance
+    status = proven_status(
+        result.objective,
+        other.bound,
+        tolerance=result.tolerance,
+        observations=prepared.observations,
+    )
     return replace(
         result,
-        status=Status.OPTIMAL if within else result.status,
+        status=status or result.status,
         bound=min(other.bound, result.objective),
         witness=other.witness,
         bound_source=other.bound_source,

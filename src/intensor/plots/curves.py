@@ -24,7 +24,7 @@ from intensor.plots.drawing import (
     wants_log,
 )
 from intensor.plots.text import number
-from intensor.solver.result import Result
+from intensor.solver.result import NO_USEFUL_BOUND, Result, has_useful_bound
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -104,9 +104,12 @@ def convergence(fit_or_result: Fit | Result, *, ax: Axes | None = None) -> Axes:
         set_log_scale(ax.yaxis)
     # A limit that is set before the drawing would also stop the other end from growing.
     ax.set_ylim(bottom=floor)
+    proven = f"gap {number(max(result.gap, 0.0))}"
+    if not has_useful_bound(result):
+        proven = NO_USEFUL_BOUND
     ax.set_title(
         f"{result.status.name}: objective {number(result.objective)}, bound "
-        f"{number(result.bound)}, gap {number(max(result.gap, 0.0))}",
+        f"{number(result.bound)}, {proven}",
         fontsize="medium",
     )
     ax.legend()

@@ -21,7 +21,12 @@ from intensor.report.sections import (
     settings_section,
 )
 from intensor.report.summary import Comparison, compare, fitted_name, proven_gap
-from intensor.solver.result import Status
+from intensor.solver.result import (
+    NO_USEFUL_BOUND,
+    NO_USEFUL_BOUND_MEANING,
+    Status,
+    has_useful_bound,
+)
 
 SECURITY_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
@@ -117,15 +122,24 @@ def headline(fit: Fit, comparison: Comparison) -> str:
             f" Predictions are a blend of {count(len(fit.members))} fits, in which this one has a "
             f"share of {percent(fit.share)}."
         )
-    gap, share = proven_gap(fit)
     single = ("1 box", "1 component")
     return (
         f'<p class="lead">{boxes} {"describes" if boxes in single else "describe"} '
         f"{count(n)} observation{'' if n == 1 else 's'} of <b>{label_html(fit.labels.value)}"
         f"</b>, which cover {count(comparison.n_observed)} of the {count(math.prod(fit.shape))} "
         f"cells of {modes} ({lengths}), and predict all others. Mean squared error{before} "
-        f"{number(fit.objective)}{_scale_note(fit)}; no model of this radius can be below "
-        f"{number(fit.bound)}; gap {number(gap)} ({percent(share)}).{blend}</p>"
+        f"{number(fit.objective)}{_scale_note(fit)}; {_proven(fit)}.{blend}</p>"
+    )
+
+
+def _proven(fit: Fit) -> str:
+    """Return what is proven of the objective, in words."""
+    if not has_useful_bound(fit.result):
+        return NO_USEFUL_BOUND
+    gap, share = proven_gap(fit)
+    return (
+        f"no model of this radius can be below {number(fit.bound)}; gap {number(gap)} "
+        f"({percent(share)})"
     )
 
 
@@ -142,9 +156,12 @@ def _terms(fit: Fit) -> str:
 def status_notice(fit: Fit, comparison: Comparison, verification: Verification | None) -> str:
     """Return the status in a sentence, and a warning if the data or the certificate is wrong."""
     kind = "pass" if fit.status is Status.OPTIMAL else "open"
+    gap = f"Gap {number(proven_gap(fit)[0])}"
+    if not has_useful_bound(fit.result):
+        gap = f"There is {NO_USEFUL_BOUND}: {NO_USEFUL_BOUND_MEANING}. {gap}"
     parts = [
         f'<p class="notice {kind}"><b>{fit.status.name}.</b> '
-        f"{escape(fit.status.sentence, most=300)} Gap {number(proven_gap(fit)[0])}, tolerance "
+        f"{escape(fit.status.sentence, most=300)} {gap}, tolerance "
         f"{number(fit.result.tolerance)}.</p>"
     ]
     if verification is not None and not verification.ok:
@@ -169,15 +186,16 @@ def key_figures(fit: Fit, comparison: Comparison, held_out: Mapping[str, float] 
     unit = f"in units of {label_html(fit.labels.value)}{weighted}"
     fitted = label_html(fitted_name(fit))
     observed = comparison.n_observed / math.prod(fit.shape)
+    useful = has_useful_bound(fit.result)
     gap, share = proven_gap(fit)
     rows = [
         ("RMSE", number(comparison.rmse), unit),
         ("MAE", number(comparison.mae), unit),
         *((escape(name), number(value), "") for name, value in (held_out or {}).items()),
         ("Objective", number(fit.objective), f"mean squared error of {fitted}"),
-        ("Bound", number(fit.bound), "proven"),
+        ("Bound", number(fit.bound), "proven" if useful else NO_USEFUL_BOUND),
         ("Gap", number(gap), "objective minus bound"),
-        ("Relative gap", percent(share), "of the objective"),
+        *([("Relative gap", percent(share), "of the objective")] if useful else []),
         ("Components" if len(fit.model.components) else "Boxes", count(len(fit.model)), ""),
         ("Radius", number(fit.radius), "bounds the sum of the weights"),
         ("Observations", count(comparison.values.size), ""),

@@ -21,6 +21,7 @@ from intensor.report.charts import (
 )
 from intensor.report.markup import TIMES, escape, figure, label_html, table
 from intensor.report.summary import Comparison, proven_gap, summarise
+from intensor.solver.result import NO_USEFUL_BOUND, has_useful_bound
 
 N_WORST = 10
 """Number of observations in the table of the worst fitted ones."""
@@ -43,11 +44,13 @@ def certificate_section(fit: Fit, comparison: Comparison, verification: Verifica
     gap, share = proven_gap(fit)
     square = comparison.mean_square
     of_square = gap / square if square > 0.0 else 0.0
+    beside = f"{percent(share)} of the objective and"
+    if not has_useful_bound(fit.result):
+        beside = f"nearly all of the objective (there is {NO_USEFUL_BOUND}) and"
     parts = [
         "<h2>Certificate</h2>",
-        f"<p>The bound comes from: {escape(fit.result.bound_source)}. The gap is "
-        f"{percent(share)} of the objective and {percent(of_square)} of the mean "
-        f"square of the fitted values, {number(square)}.</p>",
+        f"<p>The bound comes from: {escape(fit.result.bound_source)}. The gap is {beside} "
+        f"{percent(of_square)} of the mean square of the fitted values, {number(square)}.</p>",
     ]
     if verification is None:
         parts.append('<p class="muted">The certificate was not recomputed for this page.</p>')

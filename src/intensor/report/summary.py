@@ -15,6 +15,7 @@ from intensor.fitting.record import Fit, Validation
 from intensor.fitting.scoring import MAE, RMSE
 from intensor.model.model import describe_terms
 from intensor.model.transform import IDENTITY
+from intensor.solver.result import NO_USEFUL_BOUND, has_useful_bound
 
 MAX_ROUNDING_SHARE = 1e-6
 """Relative difference between two objectives that may be due to rounding alone."""
@@ -35,6 +36,7 @@ def summarise(fit: Fit) -> dict[str, Any]:
         "bound": fit.bound,
         "gap": fit.gap,
         "relative_gap": relative_gap(fit),
+        "useful_bound": has_useful_bound(result),
         "tolerance": result.tolerance,
         "bound_source": result.bound_source,
         **_model_figures(fit),
@@ -86,7 +88,10 @@ def describe_member(member: Fit) -> str:
         parts.append("with a baseline")
     if predictor.remainder is not None:
         parts.append("with kriging")
-    return f"{' '.join(parts)} ({member.status.name}, gap {max(member.gap, 0.0):.3g})"
+    proven = f"gap {max(member.gap, 0.0):.3g}"
+    if not has_useful_bound(member.result):
+        proven = NO_USEFUL_BOUND
+    return f"{' '.join(parts)} ({member.status.name}, {proven})"
 
 
 def relative_gap(fit: Fit) -> float:

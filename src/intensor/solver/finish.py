@@ -14,7 +14,14 @@ from intensor.data.observations import Observations
 from intensor.model.model import Model, build_model
 from intensor.runtime.threads import Workers
 from intensor.solver.engine import Engine, Version
-from intensor.solver.result import Counters, Progress, Result, Seconds, Status
+from intensor.solver.result import (
+    Counters,
+    Progress,
+    Result,
+    Seconds,
+    Status,
+    proven_status,
+)
 from intensor.solver.settings import Settings
 
 CELLS_AT_ONCE = 1 << 15  # cells that are predicted at a time when the objective is recomputed
@@ -33,7 +40,10 @@ def finish(
     trace: Sequence[Progress],
     seconds: Seconds,
 ) -> Result:
-    """Return the model of an engine with its certificate, everything in the units of the data."""
+    """Return the model of an engine with its certificate, everything in the units of the data.
+
+    A gap that was within the tolerance is named by the recomputed numbers, OPTIMAL if it is small.
+    """
     state = engine.state
     scale = settings.radius**2
     tolerance = settings.tolerance(observations.mean_square)
@@ -42,8 +52,9 @@ def finish(
     model = _as_model(factors, weights, observations, settings)
     objective = mean_squared_error(model, observations, settings.threads)
     bound = state.bound * scale
-    if status is Status.OPTIMAL and objective - bound > tolerance:
-        status = Status.STALLED  # the tolerance is below the rounding of the model
+    if status is Status.WITHIN_TOLERANCE:
+        proven = proven_status(objective, bound, tolerance=tolerance, observations=observations)
+        status = proven or Status.STALLED  # if the tolerance is below the rounding of the model
     witness = state.witness
     return Result(
         status=status,

@@ -16,8 +16,8 @@ from intensor.solver.result import Progress, Result, Seconds, Status
 from intensor.solver.settings import Settings
 
 Callback = Callable[[Progress], bool | None]
-WITHIN_TOLERANCE = 0.999999
-"""Share of the tolerance within which a gap is OPTIMAL: the recomputed objective may round up."""
+TOLERANCE_SHARE = 0.999999
+"""Share of the tolerance that a gap may take: the recomputed objective may round up."""
 IDLE_LIMIT = 2000
 """Iterations without a lower objective or a better bound after which a solve has stalled."""
 
@@ -83,16 +83,16 @@ def drive(
         trace.append(_progress(engine, kind, scale, budget))
         stopped = callback is not None and callback(trace[-1]) is False
         status = stop_reason(state, settings, target, budget)
-        if status is Status.OPTIMAL:  # make sure that it is not so by rounding alone
+        if status is Status.WITHIN_TOLERANCE:  # make sure that it is not so by rounding alone
             engine.recombine()
             status = stop_reason(state, settings, target, budget)
         snapshots.keep(engine, trace, setup, budget)
         if stopped and status is None:
             status = Status.STOPPED
 
-    # The target is below the tolerance, so a solve that missed the target may still be OPTIMAL.
-    if state.value - state.bound <= WITHIN_TOLERANCE * tolerance / scale:
-        status = Status.OPTIMAL
+    # The target is below the tolerance; a solve that missed the target may still be within it.
+    if state.value - state.bound <= TOLERANCE_SHARE * tolerance / scale:
+        status = Status.WITHIN_TOLERANCE
     return finish(
         engine,
         observations,
@@ -107,9 +107,12 @@ def drive(
 def stop_reason(
     state: State, settings: Settings, tolerance: float, budget: Budget
 ) -> Status | None:
-    """Return why the solve must end now, or None; the tolerance is in the units of the state."""
+    """Return why the solve must end now, or None; the tolerance is in the units of the state.
+
+    Whether a gap within the tolerance is OPTIMAL is decided by the final numbers (``finish``).
+    """
     if state.value - state.bound <= tolerance:
-        return Status.OPTIMAL
+        return Status.WITHIN_TOLERANCE
     if budget.interrupted:
         return Status.INTERRUPTED
     if budget.spent:

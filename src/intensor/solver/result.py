@@ -5,21 +5,41 @@ from __future__ import annotations
 import enum
 import warnings
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from intensor.errors import EmptyModelWarning
 from intensor.model.model import Model, describe_terms
 from intensor.problem.reindex import FullTensor
 
+SMALL_GAP_SHARE = 0.01
+"""Largest gap, as a share of the objective, of a result that is called OPTIMAL."""
+EXACT_FIT_SHARE = 1e-6
+"""Largest mean squared error from the means of the cells, as a share of the mean square of the
+values, of a fit that counts as exact: its typical error is a thousandth of the typical value."""
+USELESS_GAP_SHARE = 0.9
+"""Smallest gap, as a share of the objective, at which the bound says nothing about the model."""
+
+NO_USEFUL_BOUND = "no useful bound at this size"
+NO_USEFUL_BOUND_MEANING = (
+    "nothing is proven about how much better a model of this radius could be; an exact search "
+    "(the option exact) proves more for smaller tensors, up to about 20 x 20 x 20, or in more time"
+)
+
 
 class Status(enum.Enum):
-    """Why a solve ended; only OPTIMAL comes with a proof that the gap is within the tolerance."""
+    """Why a solve ended; ``proven_status`` says when it is OPTIMAL or WITHIN_TOLERANCE."""
 
-    OPTIMAL = "The gap between objective and proven bound is within the tolerance."
+    OPTIMAL = (
+        "The proven gap is within the tolerance, and at most "
+        f"{100 * SMALL_GAP_SHARE:g} % of the objective unless the fit is exact."
+    )
+    WITHIN_TOLERANCE = (
+        "The proven gap is within the tolerance, but more than "
+        f"{100 * SMALL_GAP_SHARE:g} % of the objective, so this is no proof of an optimum."
+    )
     STALLED = (
-        "No oracle found a vertex that improves the model by more than the tolerance, or the model "
-        "has as many components as it may have; none could prove that the gap is within the "
-        "tolerance, and it is what could be proven."
+        "No further improvement was found, or the model has as many components as it may have; "
+        "the gap is not proven to be within the tolerance."
     )
     TIME_LIMIT = "The time limit was reached first; the gap is what was proven by then."
     ITERATION_LIMIT = "The iteration limit was reached first; the gap is what was proven by then."
@@ -128,6 +148,41 @@ class Result:
             f"<Result {self.status}: objective {self.objective:.6g}, bound {self.bound:.6g}, "
             f"gap {self.gap:.3g}, {describe_terms(self.model)}, {self.seconds.total:.3g} s>"
         )
+
+
+class Amounts(Protocol):
+    """What ``proven_status`` asks of observations."""
+
+    @property
+    def within(self) -> float:
+        """Mean squared deviation from the mean of the cell: no objective is below it."""
+
+    @property
+    def mean_square(self) -> float:
+        """Mean of the squared values."""
+
+
+def proven_status(
+    objective: float, bound: float, *, tolerance: float, observations: Amounts
+) -> Status | None:
+    """Return OPTIMAL or WITHIN_TOLERANCE, or None if the gap is above the tolerance.
+
+    OPTIMAL needs a gap of at most ``SMALL_GAP_SHARE`` of the objective, or an exact fit: a model
+    whose mean squared error from the means of the cells is at most ``EXACT_FIT_SHARE`` of the mean
+    square of the values.
+    """
+    gap = objective - bound
+    if not gap <= tolerance:
+        return None
+    small = gap <= SMALL_GAP_SHARE * objective
+    exact = objective - observations.within <= EXACT_FIT_SHARE * observations.mean_square
+    return Status.OPTIMAL if small or exact else Status.WITHIN_TOLERANCE
+
+
+def has_useful_bound(result: Result) -> bool:
+    """Say whether the bound of a result tells anything about its model."""
+    far = result.gap > 0.0 and result.gap >= USELESS_GAP_SHARE * result.objective
+    return result.status is Status.OPTIMAL or not far
 
 
 def expand_model(model: Model, full: FullTensor) -> Model:

@@ -66,7 +66,7 @@ def test_the_graded_answer_is_that_of_the_host(monkeypatch, shape, most, rounds)
 @pytest.mark.slow
 def test_a_bound_proven_on_the_device_can_be_verified():
     data = intensor.planted((3, 3, 2), 30, noise=0.1)
-    result = intensor.solve(data.coords, data.values, radius=1.0, tol=1e-4, device="cuda")
+    result = intensor.solve(data.coords, data.values, radius=1.0, tol=1e-5, device="cuda")
     assert result.status is intensor.Status.OPTIMAL
     assert intensor.verify(result, data.coords, data.values).ok
 

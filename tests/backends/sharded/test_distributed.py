@@ -99,7 +99,7 @@ def test_the_graded_answer_is_that_of_cells_in_memory(two, tmp_path):
 @pytest.mark.slow
 def test_a_bound_is_proven_on_fetched_cells(two):
     data = intensor.planted((3, 3, 2), 30, noise=0.1)
-    result = intensor.solve(data.coords, data.values, radius=1.0, tol=1e-3, client=two)
+    result = intensor.solve(data.coords, data.values, radius=1.0, tol=1e-5, client=two)
     assert result.status is intensor.Status.OPTIMAL
     assert intensor.verify(result, data.coords, data.values).ok
 
