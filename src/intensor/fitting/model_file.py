@@ -33,7 +33,7 @@ from intensor.model.baseline import Baseline
 from intensor.model.model import Model
 from intensor.model.predictor import Predictor, Remainder
 from intensor.model.transform import TRANSFORMS
-from intensor.options.ranges import check_radius
+from intensor.options.ranges import Clip, check_clip, check_radius
 from intensor.problem.vertex import mode_slices
 from intensor.solver.result import Counters, Result, Seconds, Status
 from intensor.solver.snapshot import (
@@ -52,11 +52,14 @@ from intensor.solver.snapshot import (
 from intensor.storage.codec import read_entries, write_entries
 from intensor.storage.reader import MODEL_FILE, Getter, Tree, TreeReader, read_fields
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 """Version of the format; it grows when older readers would misunderstand a file."""
+GRADED_VERSION = 3
+"""Version of files whose predictions are not clipped, so that older readers can read them."""
 BOXES_VERSION = 2
-"""Version of files whose model and witness have no graded components, so that older readers can
-read them."""
+"""The same for files whose model and witness have no graded components either."""
+CLIP_ENDS = ("low", "high")
+"""Keys of the ends of the range that predictions are clipped to."""
 
 
 def _read_error(saved: TreeReader, name: str) -> float | None:
@@ -160,16 +163,17 @@ def _capture_header(fit: Fit, modes: list[Tree]) -> Tree:
             "approach": [{"gap": gap, "error": error} for gap, error in pairs],
             "paths": [capture_fields(path, (*PATH_TEXTS, "sampled")) for path in paths],
         }
-    new = bool(fit.partners) or _is_graded(fit)
+    version = GRADED_VERSION if fit.partners or _is_graded(fit) else BOXES_VERSION
     return {
         "format": MODEL_FILE.format,
-        "format_version": FORMAT_VERSION if new else BOXES_VERSION,
+        "format_version": version if fit.clip is None else FORMAT_VERSION,
         "intensor_version": metadata.version("intensor"),
         "shape": [int(length) for length in fit.shape],
         "n": int(fit.n),
         "value": fit.labels.value,
         "modes": modes,
         "validation": validation,
+        **({} if fit.clip is None else {"clip": dict(zip(CLIP_ENDS, fit.clip, strict=True))}),
     }
 
 
@@ -248,11 +252,20 @@ def _restore_fit(header: TreeReader, arrays: TreeReader) -> Fit:
         _restore_member(header, arrays, labels, n),
         validation=_restore_validation(header, arrays, version),
         partners=tuple(partners),
+        clip=_restore_clip(header),
     )
     total = math.fsum(one.share for one in fit.members)
     if abs(total - 1.0) > SHARE_ROUNDING:
         raise header.damaged(f"the shares of its members add up to {total:.6g}")
     return fit
+
+
+def _restore_clip(header: TreeReader) -> Clip | None:
+    if "clip" not in header:
+        return None
+    saved = header.branch("clip")
+    ends = [saved.finite(end) if end in saved else None for end in CLIP_ENDS]
+    return check_clip("clip", ends)
 
 
 def _restore_member(header: TreeReader, arrays: TreeReader, labels: Labels, n: int) -> Fit:

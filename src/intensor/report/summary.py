@@ -11,9 +11,9 @@ import numpy as np
 from intensor._arrays import FloatArray, IndexArray
 from intensor.data.lookup import observed_cells
 from intensor.data.observations import cell_numbers
+from intensor.fitting.description import describe_model
 from intensor.fitting.record import Fit, Validation
 from intensor.fitting.scoring import MAE, RMSE
-from intensor.model.model import describe_terms
 from intensor.model.transform import IDENTITY
 
 MAX_ROUNDING_SHARE = 1e-6
@@ -78,15 +78,8 @@ def _partner_figures(partner: Fit) -> dict[str, Any]:
 
 def describe_member(member: Fit) -> str:
     """Return share, scale, terms and certificate of a member of a fit in words."""
-    predictor = member.predictor
-    name = predictor.transform.name
-    scale = "the values" if predictor.transform == IDENTITY else f"their {name}"
-    parts = [f"{member.share:.0%}: {describe_terms(member.model)} in {scale}"]
-    if predictor.baseline is not None:
-        parts.append("with a baseline")
-    if predictor.remainder is not None:
-        parts.append("with kriging")
-    return f"{' '.join(parts)} ({member.status.name}, gap {max(member.gap, 0.0):.3g})"
+    certificate = f"{member.status.name}, gap {max(member.gap, 0.0):.3g}"
+    return f"{member.share:.0%}: {describe_model(member)} ({certificate})"
 
 
 def relative_gap(fit: Fit) -> float:
