@@ -81,6 +81,16 @@ def test_columns_of_a_table_are_chosen():
     assert found.predictor.counts.tolist() == [1.0, 0.0, 1.0, 0.0]
 
 
+@pytest.mark.parametrize("face", [intensor.fit, intensor.complete])
+def test_warnings_point_at_the_caller(face):
+    numbers = np.arange(30)
+    table = pd.DataFrame({"index": numbers, "a": numbers % 3, "b": numbers % 5, "value": 1.0})
+    table.loc[0, "value"] = np.nan
+    with pytest.warns(errors.ModeWarning, match="row numbers") as caught:
+        face(table, **QUICK)
+    assert caught[0].filename == __file__
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [

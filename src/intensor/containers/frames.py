@@ -52,7 +52,7 @@ class FrameContainer(TableContainer):
         if modes is None:
             there = ~np.isnan(table.values)
             observed = [codes[there] for codes in table.codes]
-            warn_of_doubts(observed, table.labels, lambda kept: f"modes={kept!r}", stacklevel=4)
+            warn_of_doubts(observed, table.labels, lambda kept: f"modes={kept!r}", stacklevel=5)
         if every:
             self._check_repeatable()
         super().__init__(table, every=every)

@@ -190,8 +190,8 @@ RESUME = Option(
     name="resume",
     default=False,
     summary="Whether to resume from the checkpoint, if the file exists.",
-    details="Data and options must be the same as before, except limits, threads, device, client "
-    "and callback. The time spent before counts.",
+    details="Data and options must be the same as before, except limits, threads, device, client, "
+    "callback, verbose and clip. The time spent before counts.",
 )
 
 # How to fit.
