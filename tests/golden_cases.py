@@ -125,6 +125,11 @@ def graded_case():
     return graded_fit(fit_case({}), data.coords, data.values)
 
 
+def clipped_case():
+    """Return a fit whose predictions are clipped, which version 4 of the format is for."""
+    return fit_case({"clip": (0.05, 0.1)})
+
+
 def write_model(name, fit):
     fit.save(FOLDER / f"{name}.npz")
     expected = {
@@ -159,6 +164,7 @@ def write():
     for name, options in MODEL_CASES.items():
         write_model(name, fit_case(options))
     write_model("model-3", graded_case())
+    write_model("model-4", clipped_case())
 
 
 def compare(other):
