@@ -63,6 +63,7 @@ BOXES = {"components": "boxes", "n_solutions": 1}
 MODEL_CASES = {
     "model-4": {"remainder": "none", "transform": "sqrt", "baseline": "additive"},
     "model-4-kriging": {"remainder": "kriging", "transform": "none", "baseline": "none"},
+    "model-4-clipped": {"remainder": "none", "clip": (0.05, 0.1)},
     "model-4-graded": {"remainder": "none", "components": "graded", "n_solutions": 2},
 }
 """Models of the newest version of the format; those of older versions stay as they were written."""

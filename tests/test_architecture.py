@@ -24,7 +24,7 @@ CODE = {path.relative_to(SOURCE).as_posix(): path.read_text() for path in SOURCE
 
 # Imports go from a stage to itself or an earlier one, never forward.
 STAGES = [
-    {"_arrays", "errors"},
+    {"_arrays", "_text", "errors"},
     {"runtime"},
     {"kernels"},
     {"options"},
@@ -39,7 +39,7 @@ STAGES = [
     {"_planted", "_gauge", "_solve", "_verify"},
     {"fitting"},
     {"containers", "datasets"},
-    {"_estimator", "_complete"},
+    {"_estimator", "_fit", "_complete"},
     {"plots", "report"},
     {"cli", "__init__"},
     {"__main__"},
@@ -73,8 +73,8 @@ TWINS = {
     "sums": "the CPU and CUDA kernels of the same sums",
 }
 """Base names that several modules share, and why."""
-FACES = ("_solve.py", "_complete.py", "_estimator.py", "options/", "fitting/options.py", "cli/")
-FACES += ("data/readers/", "fitting/model_file.py")
+FACES = ("_solve.py", "_fit.py", "_complete.py", "_estimator.py", "options/", "cli/")
+FACES += ("fitting/options.py", "data/readers/", "fitting/model_file.py")
 """Modules that turn strings into objects, and so may compare them."""
 CHOICES = {"fast", "custom", "r2", "nmse"}
 CHOICES |= {

@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -66,9 +67,11 @@ def test_every_container_gives_the_same_numbers(array):
 def test_indices_without_observations_warn_or_raise(array):
     gap = array.copy()
     gap[2] = np.nan
-    quiet, _ = complete(gap, radius=1.0, exact="off", unseen="mean")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        quiet, _ = complete(gap, radius=1.0, exact="off")
     with pytest.warns(errors.UnseenIndexWarning) as caught:
-        warned, _ = complete(gap, radius=1.0, exact="off")
+        warned, _ = complete(gap, radius=1.0, exact="off", unseen="warn")
     np.testing.assert_array_equal(warned, quiet)
     assert len(caught) == 1
     assert caught[0].filename == __file__

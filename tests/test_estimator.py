@@ -10,7 +10,13 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    cross_val_predict,
+    cross_val_score,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 from sklearn.utils.estimator_checks import check_estimator
@@ -45,7 +51,7 @@ def fitted(data):
 @pytest.mark.filterwarnings("ignore::intensor.errors.RadiusWarning")  # y of some checks is large
 def test_the_checks_of_scikit_learn_pass():
     found = check_estimator(
-        TensorCompleter(radius=50.0, unseen="mean", exact="off", max_iterations=40),
+        TensorCompleter(radius=50.0, exact="off", max_iterations=40),
         expected_failed_checks=EXPECTED_FAILED_CHECKS,
         on_fail=None,
         on_skip=None,
@@ -194,7 +200,7 @@ def test_random_state_seeds_the_fit(data):
 
 @pytest.mark.filterwarnings("ignore::intensor.errors.RadiusWarning")
 def test_it_can_be_searched_and_cross_validated(data):
-    completer = TensorCompleter(**QUICK, unseen="mean")
+    completer = TensorCompleter(**QUICK)
     search = GridSearchCV(completer, {"radius": [0.01, 1.0], "transform": ["none"]}, cv=3)
     assert search.fit(data.coords, data.values).best_params_["radius"] == 1.0
     scores = cross_val_score(completer, data.coords, data.values, cv=3)
@@ -205,7 +211,7 @@ def test_it_can_be_searched_and_cross_validated(data):
 def test_folds_may_lack_an_index():
     coords = np.array([[0, 0], [1, 1], [0, 1], [2, 0]])
     values = np.ones(4)
-    completer = TensorCompleter(**QUICK, unseen="mean", shape=(3, 2))
+    completer = TensorCompleter(**QUICK, shape=(3, 2))
     predicted = cross_val_predict(completer, coords, values, cv=2)
     assert np.isfinite(predicted).all()
     strict = completer.set_params(unseen="error").fit(coords[:3], values[:3])
@@ -214,13 +220,88 @@ def test_folds_may_lack_an_index():
         strict.predict(coords[3:])
 
 
+LABELLED = pd.DataFrame(
+    {
+        "city": [f"city {number % 7}" for number in range(60)],
+        "day": [f"day {number % 5}" for number in range(60)],
+        "shop": ["rare" if number == 33 else f"shop {number % 3}" for number in range(60)],
+    }
+)
+SALES = pd.Series(1.0 + np.arange(60) % 7 + (np.arange(60) % 5) * (np.arange(60) % 3))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("unknown", [-1, np.nan, 99])
+def test_searches_of_pipelines_do_not_warn(unknown):
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=unknown)
+    pipeline = make_pipeline(encoder, TensorCompleter(radius=20.0, exact="off"))
+    scores = cross_val_score(clone(pipeline), LABELLED, SALES, cv=4)
+    assert np.isfinite(scores).all()
+    search = GridSearchCV(
+        pipeline,
+        {"tensorcompleter__radius": [20.0, 40.0], "tensorcompleter__clip": [None, (1, 20)]},
+        cv=KFold(3, shuffle=True, random_state=0),
+        error_score="raise",
+    ).fit(LABELLED, SALES)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    new = LABELLED.head(2).assign(city="elsewhere")
+    predicted = search.predict(new)
+    completer = search.best_estimator_[-1]
+    means = completer.predict(np.column_stack([[-1, -1], encoder.fit_transform(new)[:, 1:]]))
+    assert predicted.shape == means.shape == (2,)
+
+
+@pytest.mark.filterwarnings("error")
+def test_searches_of_the_estimator_alone_do_not_warn(data):
+    completer = TensorCompleter(exact="off", n_radii=2, components="boxes")
+    # Groups are the indices of the first mode, so every fold leaves some of them out.
+    scores = cross_val_score(
+        completer, data.coords, data.values, cv=GroupKFold(3), groups=data.coords[:, 0]
+    )
+    assert np.isfinite(scores).all()
+    search = GridSearchCV(completer, {"transform": ["none", "sqrt"]}, cv=2, error_score="raise")
+    assert search.fit(data.coords, data.values).best_estimator_.shape_ == data.shape
+    clone(search.best_estimator_).fit(data.coords, data.values)
+
+
+def test_unknown_labels_of_an_encoder_are_unseen_indices(data, fitted):
+    far = fitted.predict([[99, 1, 2], [0, 1, 99]])
+    for unknown in (-1, -1.0, np.nan):
+        predicted = fitted.predict(np.array([[unknown, 1, 2], [0, 1, unknown]]))
+        np.testing.assert_array_equal(predicted, far)
+    assert np.isfinite(fitted.predict([[np.nan] * 3])).all()
+    table = pd.DataFrame({"a": [None, 0.0], "b": [1, 1], "c": [2, 2]}, dtype=float)
+    np.testing.assert_array_equal(fitted.predict(table.to_numpy())[0], far[0])
+    strict = clone(fitted).set_params(unseen="error").fit(data.coords, data.values)
+    for cell in ([0, -1, 0], [0, np.nan, 0]):
+        with pytest.raises(errors.UnseenIndexError, match=r"coords\[0, 1\] is -1"):
+            strict.predict([cell])
+    with pytest.raises(errors.CoordinateError, match=r"coords\[0, 0\] is -2"):
+        fitted.predict([[-2, 0, 0]])
+    with pytest.raises(errors.CoordinateError, match=r"X\[1, 2\] is 0.5; .* -1 or NaN"):
+        fitted.predict([[0, 0, 0], [0, np.nan, 0.5]])
+    with pytest.raises(ValueError, match="infinity"):
+        fitted.predict([[0, 0, np.inf]])
+
+
+def test_predictions_are_clipped(data, fitted):
+    plain = fitted.predict(data.coords)
+    clip = (0.05, float(np.median(plain)))
+    bounded = TensorCompleter(**QUICK, clip=clip).fit(data.coords, data.values)
+    np.testing.assert_array_equal(bounded.predict(data.coords), np.clip(plain, *clip))
+    assert clone(bounded).get_params()["clip"] == clip
+    assert bounded.fit_.clip == clip
+    with pytest.raises(errors.SettingError, match="clip is 5"):
+        TensorCompleter(**QUICK, clip=5).fit(data.coords, data.values)
+
+
 def test_a_pipeline_encodes_labels():
     table = pd.DataFrame(
         {"city": ["Oslo", "Rome", "Oslo", "Rome"], "day": ["mo", "mo", "tu", "tu"]}
     )
     values = np.array([1.0, 2.0, 2.0, 4.0])
-    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=99)
-    pipeline = make_pipeline(encoder, TensorCompleter(radius=4.0, unseen="mean", exact="off"))
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    pipeline = make_pipeline(encoder, TensorCompleter(radius=4.0, exact="off"))
     pipeline.fit(table, values)
     np.testing.assert_allclose(pipeline.predict(table), values, atol=0.1)
     elsewhere = pd.DataFrame({"city": ["Bonn"], "day": ["mo"]})
@@ -234,7 +315,9 @@ def test_a_pipeline_encodes_labels():
         ([[0, 0.5]], [1.0], errors.CoordinateError, r"X\[0, 1\] is 0.5"),
         ([[0, 1], [-2, 0]], [1.0, 1.0], errors.CoordinateError, r"X\[1, 0\] is -2"),
         ([[0, 1e300]], [1.0], errors.CoordinateError, r"X\[0, 1\] is 1e\+300"),
-        ([[0, np.nan]], [1.0], ValueError, "Input X contains NaN"),
+        ([[0, 1], [-1, 0]], [1.0, 1.0], errors.CoordinateError, r"X\[1, 0\] is -1.*in predict"),
+        ([[0, np.nan]], [1.0], errors.CoordinateError, r"Input X contains NaN: X\[0, 1\] is NaN"),
+        ([[0, np.inf]], [1.0], ValueError, "Input X contains infinity"),
         ([[0, 1]], [np.nan], ValueError, "Input y contains NaN"),
         ([[0, 1]], [-1.0], errors.NegativeValueError, r"y\[0\] is -1.0"),
         ([["a", "b"]], [1.0], ValueError, "not compatible with arrays of bytes/strings"),

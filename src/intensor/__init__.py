@@ -57,6 +57,7 @@ __all__ = [
     "Verification",
     "complete",
     "errors",
+    "fit",
     "gauge_norm",
     "load",
     "nmse",
@@ -70,6 +71,7 @@ __all__ = [
 _MODULES = {
     "_complete": ("complete",),
     "_estimator": ("TensorCompleter",),
+    "_fit": ("fit",),
     "_gauge": ("GaugeNorm", "gauge_norm"),
     "_planted": ("Planted", "planted"),
     "_solve": ("solve",),

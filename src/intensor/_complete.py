@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, Unpack
@@ -10,10 +9,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from intensor._arrays import FloatArray, IndexArray
+from intensor._fit import DataFit
 from intensor.containers import Container, open_container
 from intensor.errors import DenseTooLargeError, NothingToFillWarning
-from intensor.fitting.fit import fit
-from intensor.fitting.options import fit_options
 from intensor.fitting.record import Fit, predict_cells
 from intensor.model.predictor import UnseenCells, index_counts, known_cells
 from intensor.options import declared
@@ -39,6 +37,7 @@ def complete(
     cells: str = declared.CELLS.default,
     unseen: str = declared.UNSEEN.default,
     callback: Callback | None = declared.CALLBACK.default,
+    verbose: bool = declared.VERBOSE.default,
     client: Any = declared.CLIENT.default,
     **options: Unpack[FitOptions],
 ) -> tuple[Any, Fit]:
@@ -85,15 +84,14 @@ def complete(
     """
     declared.CELLS.check(cells)
     chosen = declared.UNSEEN.check(unseen)
-    declared.CALLBACK.check(callback)
-    started = time.perf_counter()
-    checked = fit_options(options)
+    work = DataFit(options, callback=callback, verbose=verbose, client=client)
     container = open_container(data, value=value, modes=modes, weight=weight, every=cells == "all")
     coords, values, weights = container.table.observed()
     if container.n_missing == 0:
         warnings.warn(
             "the data has no missing cell, so that nothing is filled in; the fit predicts any "
-            'cell (and cells="all" returns those that a table or sparse array does not list)',
+            'cell (and cells="all" returns those that a table or sparse array does not list); '
+            "intensor.fit returns the fit alone",
             NothingToFillWarning,
             stacklevel=2,
         )
@@ -101,20 +99,11 @@ def complete(
         BYTES_PER_FILLED_CELL * container.n_missing,
         f"filling in {container.n_missing} cells",
         advice='predict the cells you need with the fit of cells="missing", a block at a time',
-        limit=checked.memory_limit,
+        limit=work.options.memory_limit,
         error=DenseTooLargeError,
     )
     _report_unseen(container, coords, weights, chosen)
-    found = fit(
-        coords,
-        values,
-        checked,
-        sample_weight=weights,
-        labels=container.table.labels,
-        callback=callback,
-        client=client,
-        spent=time.perf_counter() - started,
-    )
+    found = work.run(container.table.labels, coords, values, weights)
     return container.fill(_predict(found, container)), found
 
 

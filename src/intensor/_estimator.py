@@ -23,6 +23,7 @@ from intensor.options import declared
 from intensor.options.declared import TransformPair
 from intensor.options.option import documented
 from intensor.solver.loop import Callback
+from intensor.solver.progress import show_progress
 
 MAX_INDEX = 2**53
 """Largest index; up to here float64 holds every integer exactly."""
@@ -39,7 +40,8 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     A row of ``X`` is a cell: one integer per mode, counted from 0. The entry of ``y`` is the value
     that was observed there. Cells may repeat; cells that are not listed are missing and can be
-    predicted. To use labels, put scikit-learn's ``OrdinalEncoder`` before it in a pipeline.
+    predicted. To use labels, put scikit-learn's ``OrdinalEncoder`` before it in a pipeline, with
+    ``handle_unknown="use_encoded_value", unknown_value=-1``.
 
     Parameters
     ----------
@@ -95,6 +97,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         validation: float | str = declared.VALIDATION.default,
         scoring: str = declared.SCORING.default,
         n_radii: int = declared.N_RADII.default,
+        clip: tuple[float | None, float | None] | None = declared.CLIP.default,
         unseen: str = declared.UNSEEN.default,
         shape: Iterable[int] | None = declared.SHAPE.default,
         version: int | str = declared.VERSION.default,
@@ -109,6 +112,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         memory_limit: int | str | None = declared.MEMORY_LIMIT.default,
         client: Any = declared.CLIENT.default,
         callback: Callback | None = declared.CALLBACK.default,
+        verbose: bool = declared.VERBOSE.default,
         checkpoint: str | PathLike[str] | None = declared.CHECKPOINT.default,
         checkpoint_every: float = declared.CHECKPOINT_EVERY.default,
         resume: bool = declared.RESUME.default,
@@ -124,6 +128,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.validation = validation
         self.scoring = scoring
         self.n_radii = n_radii
+        self.clip = clip
         self.unseen = unseen
         self.shape = shape
         self.version = version
@@ -138,6 +143,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.memory_limit = memory_limit
         self.client = client
         self.callback = callback
+        self.verbose = verbose
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
         self.resume = resume
@@ -174,7 +180,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         declared.CALLBACK.check(self.callback)
         given = self.get_params()
         options = fit_options({name: given[name] for name in FIT_PARAMETERS})
-        checked, values = validate_data(self, X, y, y_numeric=True)
+        checked, values = validate_data(self, X, y, y_numeric=True, ensure_all_finite="allow-nan")
         if values.dtype.kind in "if" and values.min() < 0.0:
             row = int(np.argmin(values))
             raise NegativeValueError(
@@ -182,17 +188,19 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 "(clip or shift them)"
             )
         weights = None if sample_weight is None else np.asarray(sample_weight)
+        _refuse_unknown_labels(checked)
         cells = _as_integers(checked)
-        self.fit_ = fit(
-            cells,
-            values,
-            options,
-            shape=self.shape,
-            sample_weight=weights,
-            labels=self._labels(cells, y),
-            callback=self.callback,
-            client=self.client,
-        )
+        with show_progress(self.callback, verbose=declared.VERBOSE.check(self.verbose)) as callback:
+            self.fit_ = fit(
+                cells,
+                values,
+                options,
+                shape=self.shape,
+                sample_weight=weights,
+                labels=self._labels(cells, y),
+                callback=callback,
+                client=self.client,
+            )
         self.shape_ = self.fit_.shape
         self.model_ = self.fit_.model
         self.radius_ = self.fit_.radius
@@ -205,16 +213,18 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: ArrayLike) -> FloatArray:  # noqa: N803
-        """Return predictions, in the units of ``y`` and never below 0.
+        """Return predictions, in the units of ``y``, never below 0 and within the range ``clip``.
 
         Parameters
         ----------
         X
-            (n, p) cells: integers counted from 0.
+            (n, p) cells: integers counted from 0. An index beyond those of the fit has no
+            observations, and -1 and NaN, which encoders write for labels that they do not know,
+            are read the same way: ``unseen`` says what happens.
         """
         check_is_fitted(self)
         unseen = declared.UNSEEN.check(self.unseen)
-        checked = validate_data(self, X, reset=False)
+        checked = validate_data(self, X, reset=False, ensure_all_finite="allow-nan")
         return self.fit_.predict(_as_integers(checked), unseen=unseen)
 
     def _labels(self, cells: IndexArray, y: Any) -> Labels | None:
@@ -246,21 +256,39 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _as_integers(array: AnyArray) -> IndexArray:
-    """Return coordinates as integers, or raise if one of them is negative or no integer."""
+def _refuse_unknown_labels(array: AnyArray) -> None:
+    """Raise if a row to fit has no label in some mode: NaN, -1 or another negative number."""
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        row, mode = np.argwhere(np.isnan(array))[0].tolist()
+        raise CoordinateError(
+            f"Input X contains NaN: X[{row}, {mode}] is NaN, which says nothing about the cell of "
+            "that row; expected indices counted from 0 (leave such rows out of the fit, or encode "
+            "missing labels as an index of their own, e.g. with encoded_missing_value of "
+            "OrdinalEncoder; NaN and -1 stand for labels that are not known in predict only)"
+        )
     if array.dtype.kind != "b" and array.min() < 0:
         row, mode = np.argwhere(array < 0)[0].tolist()
         raise CoordinateError(
             f"Negative values in data passed as X: X[{row}, {mode}] is {array[row, mode]}; "
-            "expected indices counted from 0"
+            "expected indices counted from 0 (-1 stands for a label that is not known in predict "
+            "only; leave such rows out of the fit)"
         )
+
+
+def _as_integers(array: AnyArray) -> IndexArray:
+    """Return coordinates as integers, NaN as -1, or raise if one is neither an index nor unknown.
+
+    Numbers below -1 are left to the fit, which refuses them.
+    """
     if array.dtype.kind in "bi":
         return array.astype(np.int64, copy=False)
-    exact = (array == np.rint(array)) & (np.abs(array) <= MAX_INDEX)
+    cells = np.where(np.isnan(array), -1.0, array) if array.dtype.kind == "f" else array
+    exact = (cells == np.rint(cells)) & (np.abs(cells) <= MAX_INDEX)
     if not exact.all():
         row, mode = np.argwhere(~exact)[0].tolist()
         raise CoordinateError(
             f"X[{row}, {mode}] is {array[row, mode]}; expected integers from 0 to 2^53, one "
-            "per mode (turn labels into numbers first, e.g. with OrdinalEncoder in a pipeline)"
+            "per mode (turn labels into numbers first, e.g. with OrdinalEncoder in a pipeline), or "
+            "in predict -1 or NaN for labels that are not known"
         )
-    return array.astype(np.int64)
+    return cells.astype(np.int64)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from intensor._arrays import FloatArray, IndexArray, Shape
+from intensor._text import describe_shape, one_line
 from intensor.data.checks import check_shape
 from intensor.model.model import Model, build_model
 from intensor.options.ranges import check_at_least
@@ -34,6 +35,9 @@ class Planted:
     coords: IndexArray
     values: FloatArray
     truth: Model
+
+    def __repr__(self) -> str:
+        return one_line(f"Planted {describe_shape(self.shape)}: {len(self.values)} observations")
 
 
 def planted(

@@ -17,6 +17,7 @@ from intensor.runtime.budget import Budget, listen_for_interrupt
 from intensor.solver.checkpoint import NO_SNAPSHOTS, CheckpointFile, check_checkpoint, fingerprint
 from intensor.solver.engine import Version
 from intensor.solver.loop import Callback, run
+from intensor.solver.progress import show_progress
 from intensor.solver.result import Result, expand_result, warn_if_empty
 from intensor.solver.settings import Settings, check_settings
 from intensor.solver.sources import collect
@@ -47,6 +48,7 @@ def solve(
     max_components: int | None = declared.MAX_COMPONENTS.default,
     sample_weight: ArrayLike | None = None,
     callback: Callback | None = declared.CALLBACK.default,
+    verbose: bool = declared.VERBOSE.default,
     checkpoint: str | PathLike[str] | None = declared.CHECKPOINT.default,
     checkpoint_every: float = declared.CHECKPOINT_EVERY.default,
     resume: bool = declared.RESUME.default,
@@ -110,6 +112,7 @@ def solve(
     _check_together(settings, solver, coords, values, sample_weight, client)
     limit = declared.MEMORY_LIMIT.check(memory_limit)
     callback = declared.CALLBACK.check(callback)
+    shown = declared.VERBOSE.check(verbose)
     target = check_checkpoint(checkpoint, checkpoint_every, resume)
     file = None if target is None else CheckpointFile(target, kind="solve")
     budget = Budget(settings.time_limit, before=0.0 if file is None else file.elapsed)
@@ -127,7 +130,7 @@ def solve(
     check_enough_observations(most, data.n)
     if file is not None:
         file.check(settings=_kept_settings(settings, solver, oracle), data=fingerprint(data, full))
-    with listen_for_interrupt(budget):
+    with listen_for_interrupt(budget), show_progress(callback, verbose=shown) as watcher:
         result = run(
             data,
             version=solver,
@@ -140,7 +143,7 @@ def solve(
             ),
             settings=settings,
             budget=budget,
-            callback=callback,
+            callback=watcher,
             snapshots=NO_SNAPSHOTS if file is None else file.snapshots(),
         )
     warn_if_empty(result)

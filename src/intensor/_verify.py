@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor._arrays import FloatArray, IndexArray
+from intensor._text import html_table, one_line
 from intensor.certificate.proofs import (
     RELATIVE_ROUNDING,
     Check,
@@ -30,6 +31,9 @@ from intensor.data.checks import check_coords, check_values, check_weights
 from intensor.errors import SettingError, ShapeError
 from intensor.model.model import Model
 from intensor.solver.result import Result
+
+MARKS: dict[bool | None, str] = {True: "pass", False: "FAIL", None: "open"}
+"""Words for the outcome of a check."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +77,22 @@ class Verification:
         )
 
     def __str__(self) -> str:
-        marks: dict[bool | None, str] = {True: "pass", False: "FAIL", None: "open"}
-        return "\n".join(f"{marks[c.passed]}  {c.name}: {c.message}" for c in self.checks)
+        return "\n".join(f"{MARKS[c.passed]}  {c.name}: {c.message}" for c in self.checks)
+
+    def __repr__(self) -> str:
+        counts = [
+            f"{sum(check.passed == passed for check in self.checks)} {word}"
+            for passed, word in ((True, "passed"), (False, "failed"), (None, "open"))
+        ]
+        verdict = "ok" if self.ok else "failed"
+        return one_line(
+            f"Verification {verdict}: checks {', '.join(counts)}, objective "
+            f"{self.objective:.4g}, bound {self.bound:.4g}"
+        )
+
+    def _repr_html_(self) -> str:
+        checks = [(check.name, f"{MARKS[check.passed]}: {check.message}") for check in self.checks]
+        return html_table(f"Verification: {'ok' if self.ok else 'failed'}", checks)
 
 
 def verify(

@@ -91,6 +91,15 @@ def test_a_table_without_missing_values_is_refused(tmp_path, refused):
     assert "--cells all" in refused("complete", path, *arguments)
 
 
+def test_predictions_are_clipped_and_observations_are_not(tmp_path):
+    path, output = tmp_path / "data.csv", tmp_path / "full.csv"
+    path.write_text("a,b,value\np,x,2\nq,y,9\np,y,\nq,x,\n")
+    assert run("complete", path, "-o", output, "--radius 9 -q --clip 4 5") == 0
+    values = [row["value"] for row in csv.read_csv(output).to_pylist()]
+    assert values[:2] == [2, 9]
+    assert all(4 <= value <= 5 for value in values[2:])
+
+
 @pytest.mark.parametrize("cells", ["missing", "all"])
 def test_labels_without_a_value_warn_or_raise(tmp_path, refused, cells, capsys):
     path, output = tmp_path / "data.csv", tmp_path / "full.csv"
@@ -98,11 +107,11 @@ def test_labels_without_a_value_warn_or_raise(tmp_path, refused, cells, capsys):
     arguments = ("complete", path, "-o", output, f"--radius 6 -q --cells {cells}")
     message = refused(*arguments, "--unseen error")
     assert "data.csv: no observation has the label 'r' in mode 'a'" in message
-    assert run(*arguments) == 0
+    assert run(*arguments, "--unseen warn") == 0
     said = capsys.readouterr().err
     assert said.startswith("warning: ")
     assert said.count("no observation has the label 'r' in mode 'a'") == 1
-    assert run(*arguments, "--unseen mean") == 0
+    assert run(*arguments) == 0
     assert capsys.readouterr().err == ""
     assert all(row["value"] is not None for row in csv.read_csv(output).to_pylist())
 

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -57,6 +58,28 @@ def test_predictions_are_written_to_a_parquet_file(model, cells, expected, tmp_p
     assert written["week"].to_pylist() == [2, 1, 2]
 
 
+def test_predictions_are_clipped(model, tmp_path, refused, capsys):
+    cells = tmp_path / "cells.csv"
+    cells.write_text("user,item,week\nann,x,1\nann,x,2\ncat,x,2\n")
+
+    def predicted(path, *options):
+        assert run("predict", path, cells, *options) == 0
+        _, rows = read(capsys.readouterr().out)
+        return np.array([float(row[3]) for row in rows])
+
+    plain = predicted(model)
+    assert np.array_equal(predicted(model, "--clip 2 4"), np.clip(plain, 2, 4))
+    assert np.array_equal(predicted(model, "--clip none 4"), np.minimum(plain, 4))
+    assert not np.array_equal(predicted(model, "--clip 2 4"), plain)
+    clipped = tmp_path / "clipped.npz"
+    replace(load(model), clip=(2.0, 4.0)).save(clipped)
+    assert np.array_equal(predicted(clipped), np.clip(plain, 2, 4)), "the model remembers it"
+    assert np.array_equal(predicted(clipped, "--clip 3 none"), np.maximum(plain, 3))
+    assert np.array_equal(predicted(clipped, "--clip none none"), plain)
+    assert "low end below" in refused("predict", model, cells, "--clip 4 2")
+    assert "clip is ('low', 2)" in refused("predict", model, cells, "--clip low 2")
+
+
 def test_unseen_labels_warn_or_raise(model, tmp_path, refused, capsys):
     cells = tmp_path / "cells.csv"
     cells.write_text("user,item,week\nann,x,1\ndan,x,1\n")
@@ -65,14 +88,14 @@ def test_unseen_labels_warn_or_raise(model, tmp_path, refused, capsys):
     assert "cells.csv, row 2 has the label 'dan' in column 'user'" in message
     assert "1 of 2 cells" in message
     assert "--unseen mean" in message
-    assert run("predict", model, cells, "--unseen mean -o", output) == 0
+    assert run("predict", model, cells, "-o", output) == 0
     printed = capsys.readouterr()
     assert "1 of them" in printed.out
     assert printed.err == ""
     quiet = output.read_text()
     _, rows = read(quiet)
     assert float(rows[1][3]) > 0.0
-    assert run("predict", model, cells, "-o", output) == 0
+    assert run("predict", model, cells, "--unseen warn -o", output) == 0
     said = capsys.readouterr().err
     assert said.startswith("warning: ")
     assert "row 2 has the label 'dan' in column 'user'" in said

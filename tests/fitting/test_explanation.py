@@ -131,16 +131,30 @@ def test_negative_sums_are_predicted_as_zero():
     assert "since it is never below 0" in str(found)
 
 
+def test_a_clipped_prediction_says_so():
+    made, *_ = make_fit()
+    cells = [(0, 0, 0), (1, 2, 3)]
+    low, high = sorted(float(made.predict([cell])[0]) for cell in cells)
+    assert low < high
+    bounded = dataclasses.replace(made, clip=(None, (low + high) / 2))
+    for cell in cells:
+        found = bounded.explain(cell)
+        assert found.prediction == pytest.approx(bounded.predict([cell])[0], rel=1e-12)
+        assert found.clipped == (found.own_prediction > found.prediction)
+        assert ("clips its predictions" in str(found)) == found.clipped
+    assert {bounded.explain(cell).clipped for cell in cells} == {True, False}
+
+
 def test_unseen_labels_are_averaged_and_announced():
     made, *_ = make_fit()
     cell = {"mode A": "a1", "mode B": "new", "mode C": "c3"}
     with pytest.warns(UnseenIndexWarning, match="'new' in column 'mode B'") as caught:
-        found = made.explain(cell)
+        found = made.explain(cell, unseen="warn")
     assert caught[0].filename == __file__
     assert found.labels == ("a1", "new", "c3")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        made.explain(cell, unseen="mean")
+        assert made.explain(cell).prediction == found.prediction, "the mean is the default"
     with pytest.raises(UnseenIndexError):
         made.explain(cell, unseen="error")
     with pytest.raises(UnseenIndexError, match="index 70 of mode 1"):

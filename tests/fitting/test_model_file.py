@@ -294,6 +294,33 @@ def check_refused(made, tmp_path, damage):
             assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("clip", [(0.05, 0.1), (None, 0.1), (0.05, None)])
+def test_the_range_of_predictions_is_stored(plain, data, tmp_path, clip):
+    made = replace(plain, clip=clip)
+    path = saved(made, tmp_path)
+    assert read_header(path)["format_version"] == 4
+    back = load(path)
+    assert back.clip == clip
+    assert np.array_equal(back.predict(data.coords), made.predict(data.coords))
+    assert not np.array_equal(back.predict(data.coords), plain.predict(data.coords))
+    plain_path = saved(plain, tmp_path)
+    assert "clip" not in read_header(plain_path)
+    assert read_header(plain_path)["format_version"] == 2, "older versions can read it"
+
+
+CLIP_DAMAGE = {
+    "no group": ({"header": header_with(clip=[1, 2])}, "header.clip' is"),
+    "text": ({"header": header_with(clip={"low": "one", "high": 2})}, "low"),
+    "not finite": ({"header": header_with(clip={"low": 0, "high": "inf"})}, "high"),
+    "upside down": ({"header": header_with(clip={"low": 2, "high": 1})}, "low end below"),
+    "below 0": ({"header": header_with(clip={"low": None, "high": -1})}, "above 0"),
+}
+
+
+def test_a_damaged_range_is_an_error(plain, tmp_path):
+    check_refused(replace(plain, clip=(0.2, 0.4)), tmp_path, CLIP_DAMAGE)
+
+
 def test_damage_is_an_error_that_names_the_file(plain, tmp_path):
     check_refused(plain, tmp_path, DAMAGE)
 

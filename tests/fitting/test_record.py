@@ -49,7 +49,7 @@ def test_the_table_of_the_terms_has_the_labels_of_the_fit(found):
 def test_the_repr_is_one_line(found):
     line = repr(found)
     assert line.startswith("<Fit 6 x 5 x 4: ")
-    for part in (str(found.status), f"{len(found.model)} boxes", f"radius {found.radius:.6g}"):
+    for part in (str(found.status), f"{len(found.model)} boxes", f"radius {found.radius:.4g}"):
         assert part in line
     assert "\n" not in line
 
@@ -59,6 +59,35 @@ def test_predictions_are_those_of_the_predictor(found):
     with pytest.raises(UnseenIndexError):
         found.predict([[5, 0, 0]], unseen="error")
     assert found.predict([[5, 0, 0]], unseen="mean")[0] >= 0.0
+
+
+@pytest.mark.parametrize("clip", [(0.05, 0.1), (0.05, None), (None, 0.1), (-1.0, 9.0)])
+def test_predictions_are_clipped_to_the_range_of_the_fit(found, clip):
+    plain = found.predict(DATA.coords)
+    assert plain.min() < 0.05 < 0.1 < plain.max()
+    bounded = dataclasses.replace(found, clip=clip)
+    low, high = (-np.inf if clip[0] is None else clip[0]), (np.inf if clip[1] is None else clip[1])
+    assert np.array_equal(bounded.predict(DATA.coords), np.clip(plain, low, high))
+    table = dict(zip(found.labels.modes, DATA.coords.T, strict=True))
+    assert np.array_equal(bounded.predict(table), bounded.predict(DATA.coords))
+    unseen = bounded.predict([[5, 0, 0], [-1, -1, -1]])
+    assert np.array_equal(unseen, np.clip(found.predict([[5, 0, 0], [-1, -1, -1]]), low, high))
+    partner = dataclasses.replace(found, share=0.5)
+    blend = dataclasses.replace(bounded, share=0.5, partners=(partner,))
+    assert np.allclose(blend.predict(DATA.coords), np.clip(plain, low, high), rtol=1e-12)
+    assert bounded.verify(DATA.coords, DATA.values).ok, "the certificate is that of the model"
+
+
+def test_the_range_reaches_the_fit_and_its_full_tensor():
+    options = check_options(radius=1.0, exact="off", clip=(0.1, None))
+    made = fit(DATA.coords, DATA.values, options, shape=(6, 5, 4))
+    assert made.clip == (0.1, None)
+    long = fit(DATA.coords, DATA.values, options, shape=(10**6, 5, 4))
+    assert long.clip == (0.1, None)
+    assert long.predict([[999_999, 0, 0]])[0] >= 0.1
+    assert fit(DATA.coords, DATA.values, check_options(radius=1.0, exact="off")).clip is None
+    simple = made.simplify(2, DATA.coords, DATA.values)
+    assert simple.fit.clip == (0.1, None)
 
 
 def test_the_certificate_is_recomputed_in_the_fitted_scale(found):

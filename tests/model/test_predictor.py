@@ -1,6 +1,7 @@
 """Predictions in the units of the data, and what happens to indices nobody has seen."""
 
 import itertools
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -183,9 +184,12 @@ def test_unknown_indices_are_named(cells, message):
     with pytest.raises(UnseenIndexError, match=message):
         build().predict(cells, unseen="error")
     with pytest.warns(UnseenIndexWarning, match=message.replace("mean", "error")) as caught:
-        found = build().predict(cells)
+        found = build().predict(cells, unseen="warn")
     assert len(caught) == 1
     assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.array_equal(found, build().predict(cells)), "the mean is the default"
     assert np.array_equal(found, build().predict(cells, unseen=Unseen.MEAN))
 
 
@@ -223,7 +227,7 @@ def test_a_very_large_index_is_unseen_like_any_other():
 
 @pytest.mark.parametrize("unseen", ["zero", None, "", True])
 def test_what_to_do_with_them_is_one_of_three_options(unseen):
-    with pytest.raises(SettingError, match="expected 'warn', 'mean' or 'error'"):
+    with pytest.raises(SettingError, match="expected 'mean', 'warn' or 'error'"):
         build().predict(SEEN, unseen=unseen)
 
 

@@ -23,6 +23,7 @@ from public_surface import choices_of
 SOLVE = inspect.signature(intensor.solve).parameters
 COMPLETER = inspect.signature(intensor.TensorCompleter).parameters
 COMPLETE = inspect.signature(intensor.complete).parameters
+FIT = inspect.signature(intensor.fit).parameters
 KEYWORDS = get_type_hints(declared.FitOptions)
 COMMANDS = typer.main.get_command(app).commands
 CALLBACKS = {command.name: command.callback for command in app.registered_commands}
@@ -62,14 +63,23 @@ def test_complete_has_the_declared_options():
             assert COMPLETE[option.name].default == option.default, option.name
 
 
+def test_fit_has_the_options_of_complete_but_those_of_filling():
+    assert set(COMPLETE) - set(FIT) == {"cells", "unseen"}
+    assert set(FIT) <= set(COMPLETE)
+    for name, parameter in FIT.items():
+        assert parameter.default == COMPLETE[name].default, name
+    assert names(declared.COMPLETE_OPTIONS) - names(declared.DATA_OPTIONS) == {"cells", "unseen"}
+
+
 @pytest.mark.parametrize(
     ("face", "options"),
     [
         (intensor.solve, declared.SOLVE_OPTIONS),
         (intensor.complete, declared.COMPLETE_OPTIONS),
+        (intensor.fit, declared.DATA_OPTIONS),
         (intensor.TensorCompleter, declared.ESTIMATOR_OPTIONS),
     ],
-    ids=["solve", "complete", "TensorCompleter"],
+    ids=["solve", "complete", "fit", "TensorCompleter"],
 )
 def test_docstrings_say_what_is_declared(face, options):
     text = " ".join(face.__doc__.split())
@@ -86,7 +96,7 @@ COMMAND_OPTIONS = {
         declared.UNSEEN,
         *declared.FIT_OPTIONS,
     ),
-    "predict": (declared.UNSEEN,),
+    "predict": (declared.UNSEEN, declared.CLIP),
     "verify": (declared.VALUE, declared.WEIGHT),
     "report": (declared.VALUE, declared.WEIGHT),
 }
@@ -163,6 +173,7 @@ def test_bad_values_are_refused_alike_by_all_faces():
             lambda option: intensor.solve(coords, values, radius=1.0, **option),
             lambda option: intensor.TensorCompleter(**option).fit(coords, values),
             lambda option: intensor.complete(np.array([[1.0, np.nan]]), **option),
+            lambda option: intensor.fit(np.array([[1.0, np.nan]]), **option),
         ):
             with pytest.raises(IntensorError) as caught:
                 call({name: value})

@@ -13,6 +13,7 @@ from intensor.options.ranges import (
     HeldOut,
     check_at_least,
     check_callable,
+    check_clip,
     check_memory,
     check_positive,
     check_radius,
@@ -190,3 +191,39 @@ def test_functions_are_checked():
     assert check_callable("callback", print) is print
     with pytest.raises(errors.SettingError, match="callback is 3; expected a function of one Prog"):
         check_callable("callback", 3)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ((1, 5), (1.0, 5.0)),
+        ([np.float32(0.5), None], (0.5, None)),
+        ((None, np.int64(3)), (None, 3.0)),
+        (np.array([-1.0, 2.0]), (-1.0, 2.0)),
+        ((None, None), None),
+    ],
+)
+def test_a_range_to_clip_to(given, expected):
+    assert check_clip("clip", given) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (5, "clip is 5; expected a pair"),
+        ("15", "clip is '15'; expected a pair"),
+        ((1,), "expected a pair"),
+        ((1, 2, 3), "expected a pair"),
+        ((5, 1), r"clip is \(5, 1\); expected the low end below the high end"),
+        ((1, 1), "low end below"),
+        ((0, np.inf), "finite"),
+        ((np.nan, 1), "finite"),
+        (("1", 2), "finite"),
+        ((True, 2), "finite"),
+        ((None, 0), "high end above 0"),
+        ((-3, -1), "high end above 0"),
+    ],
+)
+def test_ranges_that_cannot_be(given, message):
+    with pytest.raises(errors.SettingError, match=message):
+        check_clip("clip", given)

@@ -14,5 +14,5 @@ def test_a_string_names_its_member():
 
 def test_anything_else_is_refused():
     for wrong in ("WARN", "", None, 1, ["mean"]):
-        with pytest.raises(SettingError, match="expected 'warn', 'mean' or 'error'"):
+        with pytest.raises(SettingError, match="expected 'mean', 'warn' or 'error'"):
             as_unseen(wrong)

@@ -19,10 +19,10 @@ from intensor.cli.io import (
     write_cells,
 )
 from intensor.cli.options import Columns, Common, FitOptions, TableOutput
-from intensor.cli.progress import shown_progress
 from intensor.errors import FileFormatError, SettingError
 from intensor.options import declared
 from intensor.options.option import Option
+from intensor.solver.progress import show_progress
 
 if TYPE_CHECKING:
     from intensor.data.table import Table
@@ -74,7 +74,7 @@ def complete(
     check_can_hold(output, table.labels)
     if mark and MARK in (*table.labels.modes, table.labels.value, columns["weight"]):
         raise SettingError(f"--mark adds a column {MARK!r}, but {data} has one already")
-    with shown_progress(quiet=common.quiet) as callback, sigterm_as_ctrl_c():
+    with show_progress(verbose=not common.quiet) as callback, sigterm_as_ctrl_c():
         filled, fitted = complete_table(
             table,
             cells=_choose_cells(table, cells, data),

@@ -18,8 +18,8 @@ from intensor.cli.console import INTERRUPTED, OK, say
 from intensor.cli.info import describe
 from intensor.cli.io import check_checkpoint, check_output
 from intensor.cli.options import Columns, Common, FitOptions
-from intensor.cli.progress import shown_progress
 from intensor.options import declared
+from intensor.solver.progress import show_progress
 
 if TYPE_CHECKING:
     from intensor.data.table import Table
@@ -98,7 +98,7 @@ def fit_table(table: Table, options: Options, *, quiet: bool) -> Fit:
     from intensor.fitting.fit import fit as fit_observations  # noqa: PLC0415
 
     coords, values, weights = table.observed()
-    with shown_progress(quiet=quiet) as callback, sigterm_as_ctrl_c():
+    with show_progress(verbose=not quiet) as callback, sigterm_as_ctrl_c():
         return fit_observations(
             coords,
             values,

@@ -128,7 +128,9 @@ def _option_parameter(option: Option) -> inspect.Parameter:
     """Return a declared option as typer understands it."""
     default, parser, spellings = option.default, None, option.spellings
     kind = option.type or (str if default is None else type(default))
-    if kind == NumberOrText:
+    if kind == tuple[NumberOrText, NumberOrText]:
+        kind, parser = cast(Any, tuple[str, str]), _read_end
+    elif kind == NumberOrText:
         kind, parser = str, _read_number
         default = None if default is None else str(default)
     elif option.choices:
@@ -160,3 +162,9 @@ def _read_number(text: str) -> int | float | str:
         except ValueError:
             continue
     return text.strip().lower()
+
+
+def _read_end(text: str) -> int | float | str | None:
+    """Return the end of a range: a number, or None for the text "none"."""
+    found = _read_number(text)
+    return None if found == "none" else found

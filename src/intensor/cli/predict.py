@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -36,18 +37,23 @@ def predict(
     *,
     output: TableOutput = STDOUT,
     unseen: Annotated[str, declared.UNSEEN] = declared.UNSEEN.default,
+    clip: Annotated[Any, declared.CLIP] = declared.CLIP.default,
     columns: CellColumns,
     common: Common,
 ) -> int:
     """Predict cells with a model.
 
-    The output has the columns of labels and a column named like the values of the fit.
+    The output has the columns of labels and a column named like the values of the fit. A range
+    (--clip) takes the place of the one that the model was fitted with, if there is any.
     """
     start = time.perf_counter()
     check_table_output(output, inputs=[model, cells], json=common.json)
     from intensor.fitting.model_file import load  # noqa: PLC0415
 
+    chosen = declared.CLIP.check(clip)
     fit = load(model)
+    if clip is not None:
+        fit = replace(fit, clip=chosen)
     check_can_hold(output, fit.labels)
     table = read_model_cells(fit, cells, columns)
     predicted = fit.predict(table, unseen=unseen)

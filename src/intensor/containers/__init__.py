@@ -6,7 +6,7 @@ objects of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -40,12 +40,9 @@ def open_container(
     """
     container = _open_without_columns(data, every=every)
     if container is None:
-        from intensor.containers.frames import FrameContainer  # noqa: PLC0415  (imports narwhals)
-        from intensor.data.series import open_frame  # noqa: PLC0415  (imports narwhals)
-
-        frame = open_frame(data)
-        if frame is not None:
-            return FrameContainer(data, frame, value=value, modes=modes, weight=weight, every=every)
+        container = _open_frame(data, value=value, modes=modes, weight=weight, every=every)
+        if container is not None:
+            return container
         raise ValuesError(
             f"data is {_describe(data)}; expected a NumPy array, a masked array, a table of "
             "pandas, polars or pyarrow, an xarray.DataArray, a sparse.COO or a SciPy sparse array"
@@ -57,6 +54,40 @@ def open_container(
                 f"{_describe(data)}; leave {name} out"
             )
     return container
+
+
+def _open_frame(
+    data: Any,
+    *,
+    value: str | None,
+    modes: Iterable[str] | None,
+    weight: str | None,
+    every: bool,
+) -> Container | None:
+    """Return the container of a table of pandas, polars or pyarrow, or None for anything else."""
+    from intensor.containers.frames import FrameContainer  # noqa: PLC0415  (imports narwhals)
+    from intensor.containers.wide import (  # noqa: PLC0415  (imports narwhals)
+        WideContainer,
+        advise,
+        is_wide,
+    )
+    from intensor.data.series import open_frame  # noqa: PLC0415  (imports narwhals)
+
+    frame = open_frame(data)
+    if frame is None:
+        return None
+    if value is None and modes is None and weight is None and is_wide(data, frame):
+        return WideContainer(data, frame)
+    modes = tuple(modes) if isinstance(modes, Iterator) else modes  # they may be read twice
+    return FrameContainer(
+        data,
+        frame,
+        value=value,
+        modes=modes,
+        weight=weight,
+        every=every,
+        advice=lambda: advise(data, frame, modes),
+    )
 
 
 def _open_without_columns(data: Any, *, every: bool) -> Container | None:

@@ -6,7 +6,7 @@ data comes from it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import narwhals as nw
@@ -23,6 +23,7 @@ from intensor.data.series import encode_series, open_frame, read_numbers
 from intensor.data.table import Table
 from intensor.errors import EmptyDataError, LabelError, ValuesError
 from intensor.fitting.record import Fit
+from intensor.options import declared
 
 Frame = nw.DataFrame[Any]
 
@@ -39,16 +40,19 @@ class FrameContainer(TableContainer):
         modes: Iterable[str] | None,
         weight: str | None,
         every: bool,
+        advice: Callable[[], str] = str,
     ) -> None:
         self._data, self._frame = data, frame
-        self._choice = choose_columns(frame.columns, value=value, modes=modes, weight=weight)
+        self._choice = choose_columns(
+            frame.columns, value=value, modes=modes, weight=weight, advice=advice
+        )
         if len(frame) == 0:
             raise EmptyDataError("the table has no row; expected at least one observation")
         table = self._read()
         if modes is None:
             there = ~np.isnan(table.values)
             observed = [codes[there] for codes in table.codes]
-            warn_of_doubts(observed, table.labels, lambda kept: f"modes={kept!r}", stacklevel=4)
+            warn_of_doubts(observed, table.labels, lambda kept: f"modes={kept!r}", stacklevel=5)
         if every:
             self._check_repeatable()
         super().__init__(table, every=every)
@@ -90,20 +94,7 @@ class FrameContainer(TableContainer):
         if self.n_missing == 0:
             return self._data
         rows = np.flatnonzero(np.isnan(self.table.values))
-        return self._with_values(self._frame, rows, predicted).to_native()
-
-    def _with_values(self, table: Frame, rows: IndexArray, numbers: FloatArray) -> Frame:
-        """Return a table with other values in some rows, in a type that can hold them."""
-        series = table.get_column(self._choice.value)
-        small = series.dtype == nw.Float32
-        kept = fitting_dtype(np.dtype(np.float32 if small else np.float64), numbers)
-        if series.dtype != (nw.Float32 if kept == np.float32 else nw.Float64):
-            if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-                series = series.cast(nw.Float64())
-            else:
-                series = _new_series(table, series.name, read_numbers(series, role="value"))
-        changed = series.scatter(rows, numbers.astype(kept))
-        return table.with_columns(changed.alias(self._choice.value))
+        return fill_column(self._frame, self._choice.value, rows, predicted).to_native()
 
     def _all_rows(self, filled: Table) -> Any:
         """Return the table of all cells: modes and value, in the order of the columns.
@@ -122,7 +113,7 @@ class FrameContainer(TableContainer):
             for name, chosen in zip(modes, rows, strict=True)
         ]
         table = table.with_columns(*labels)
-        return self._with_values(table, np.arange(len(filled)), filled.values).to_native()
+        return fill_column(table, value, np.arange(len(filled)), filled.values).to_native()
 
     def _check_repeatable(self) -> None:
         """Raise when the rows of a column cannot be repeated, as Arrow cannot for some types."""
@@ -139,12 +130,25 @@ class FrameContainer(TableContainer):
                 ) from None
 
 
-def predict_frame(fit: Fit, frame: Any, *, unseen: str = "warn") -> Any:
+def fill_column(table: Frame, name: Any, rows: IndexArray, numbers: FloatArray) -> Frame:
+    """Return a table with other values in some rows of a column, in a type that can hold them."""
+    series = table.get_column(name)
+    small = series.dtype == nw.Float32
+    kept = fitting_dtype(np.dtype(np.float32 if small else np.float64), numbers)
+    if series.dtype != (nw.Float32 if kept == np.float32 else nw.Float64):
+        if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+            series = series.cast(nw.Float64())
+        else:
+            series = _new_series(table, series.name, read_numbers(series, role="value"))
+    return table.with_columns(series.scatter(rows, numbers.astype(kept)).alias(name))
+
+
+def predict_frame(fit: Fit, frame: Any, *, unseen: str = declared.UNSEEN.default) -> Any:
     """Return a table of cells with a column of predictions, of the same kind.
 
     The table of pandas, polars or pyarrow has a column for each mode of the fit, by its name;
     others are kept, and one that is named like the values of the fit is replaced. Labels without an
-    observation in the fit are treated as in ``Fit.predict``: "warn", "mean" or "error".
+    observation in the fit are treated as in ``Fit.predict``: "mean", "warn" or "error".
 
     Examples
     --------

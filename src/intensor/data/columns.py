@@ -7,13 +7,15 @@ values and the weights become modes; ``doubts`` then looks for those that can ha
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from intensor.errors import LabelError, SettingError
 
 MAX_LISTED_NAMES = 12
 """Most column names that a message lists."""
+MAX_MELTED_NAMES = 3
+"""Most columns of values that the advice about a wide table names."""
 MAX_NAME_LENGTH = 100
 """Most characters of a column name that a message shows."""
 
@@ -32,10 +34,12 @@ def choose_columns(
     value: Any = None,
     modes: Iterable[Any] | None = None,
     weight: Any = None,
+    advice: Callable[[], str] = str,
 ) -> Choice:
     """Return the columns of values, modes and weights among those that a table has.
 
     The values are in the column "value" by default, and all columns but these two are modes.
+    ``advice`` returns what to do if no column holds values, or none holds labels.
     """
     if value is None and "value" not in names:
         near = _nearest("value", names)
@@ -43,6 +47,7 @@ def choose_columns(
         raise LabelError(
             f"there is no column 'value'; {hint}say which one holds the values with "
             f"value=... (--value on the command line); the columns are {_listed(names)}"
+            f"{_appended(advice())}"
         )
     values = find_column("value" if value is None else value, names, role="values")
     weights = None if weight is None else find_column(weight, names, role="weights")
@@ -54,10 +59,49 @@ def choose_columns(
     if not chosen:
         raise LabelError(
             f"there is no column of labels beside the values in {quote_name(values)}; expected at "
-            "least one"
+            f"least one{_appended(advice())}"
         )
     _check_texts(chosen)
     return Choice(chosen, values, weights)
+
+
+def can_be_listed(names: Sequence[Any]) -> bool:
+    """Say whether there are names, few and short enough for a message to show all of them."""
+    return 0 < len(names) <= MAX_LISTED_NAMES and all(
+        len(str(name)) <= MAX_NAME_LENGTH for name in names
+    )
+
+
+def describe_melt(held: Sequence[Any], code: str) -> str:
+    """Return the advice for a table that may be wide, with the code that makes it long."""
+    shown = ", ".join(map(quote_name, held[:MAX_MELTED_NAMES]))
+    shown += ", ..." if len(held) > MAX_MELTED_NAMES else ""
+    return (
+        f"if {shown} all hold values (a wide table, with a column for each index of a mode), make "
+        f"it long first: {code}"
+    )
+
+
+def melting_code(
+    method: str,
+    kept: Sequence[Any],
+    axis: Any = None,
+    *,
+    parameters: tuple[str, str] = ("id_vars", "var_name"),
+) -> str:
+    """Return a call that makes a table long and keeps some columns of labels.
+
+    ``axis`` is the name of the columns, if they have one, and ``parameters`` are the names that the
+    method has for the kept columns and for the name of the new mode.
+    """
+    taken = (None, *kept, "value")
+    mode = next(name for name in (axis, "column", "mode", "melted") if name not in taken)
+    ids, variable = parameters
+    return f"{method}({ids}={list(kept)!r}, {variable}={mode!r}, value_name='value')"
+
+
+def _appended(text: str) -> str:
+    return f"; {text}" if text else ""
 
 
 def choose_modes(names: Sequence[Any], modes: Any) -> tuple[Any, ...]:

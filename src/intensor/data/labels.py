@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor._arrays import AnyArray, IndexArray, Shape
+from intensor._text import one_line
 from intensor.errors import LabelError
 
 NO_LABEL = (
@@ -51,6 +52,11 @@ class Labels:
             column.dtype.kind in "iu" and np.array_equal(column, np.arange(column.size))
             for column in self.indices
         )
+
+    def __repr__(self) -> str:
+        pairs = zip(self.modes, self.shape, strict=False)
+        modes = " x ".join(f"{mode} ({length})" for mode, length in pairs)
+        return one_line(f"Labels of {self.value}: {modes}")
 
     def encode(self, columns: Sequence[ArrayLike]) -> IndexArray:
         """Return (n, p) indices of labels given mode by mode, -1 where a label is not known."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from intensor._arrays import IndexArray
+from intensor._text import one_line, printable
 from intensor.data.any_table import open_any_table
 from intensor.data.checks import check_cells
 from intensor.data.lookup import look_up_cells
@@ -19,6 +20,7 @@ from intensor.model.baseline import Baseline
 from intensor.model.entries import cell_entries
 from intensor.model.predictor import Predictor, UnseenCells, known_cells
 from intensor.model.transform import IDENTITY
+from intensor.options import declared
 from intensor.options.unseen import Unseen, as_unseen
 from intensor.problem.vertex import mode_slices
 
@@ -74,11 +76,14 @@ class Explanation:
     fitted
         The sum of all contributions: the prediction in the fitted scale.
     prediction
-        The prediction in the units of the data, which is never below 0.
+        The prediction in the units of the data, which is never below 0, as ``Fit.predict`` has it.
     own_prediction, share, partners
         For a fit with partners: the terms are those of the fit itself, whose own prediction has
         this share. Each partner has an explanation of its own. Own predictions times shares add up
         to the prediction.
+    clipped
+        Whether the prediction is an end of the range that the fit clips to. The sum before that
+        was beyond it.
     """
 
     modes: tuple[str, ...]
@@ -91,6 +96,7 @@ class Explanation:
     own_prediction: float
     share: float = 1.0
     partners: tuple[Explanation, ...] = ()
+    clipped: bool = False
 
     def to_frame(self) -> Any:
         """Return the terms as a table of pyarrow, a row per term.
@@ -114,10 +120,18 @@ class Explanation:
         arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
         return pa.Table.from_arrays(arrays, names)
 
-    def __str__(self) -> str:
-        cell = ", ".join(
-            f"{mode} {label}" for mode, label in zip(self.modes, self.labels, strict=True)
+    def __repr__(self) -> str:
+        count = f"{len(self.terms)} part{'' if len(self.terms) == 1 else 's'}"
+        return one_line(
+            f"Explanation of {self.prediction:.6g}: {count} of {self.value_name} at {self._cell}"
         )
+
+    @property
+    def _cell(self) -> str:
+        pairs = zip(self.modes, self.labels, strict=True)
+        return ", ".join(f"{mode} {label}" for mode, label in pairs)
+
+    def __str__(self) -> str:
         shown, others = self.terms[:MAX_TERMS_WRITTEN], self.terms[MAX_TERMS_WRITTEN:]
         rows = [(f"{term.value:+.6g}", self._describe(term)) for term in shown]
         if others:
@@ -126,7 +140,7 @@ class Explanation:
             rows.append((f"{rest:+.6g}", f"{len(others)} {noun}"))
         rows.append((f"= {self.fitted:.6g}", f"{self._describe_scale()}, the sum"))
         width = max(len(figure) for figure, _ in rows)
-        lines = [f"{self.value_name} of {cell}: {self.prediction:.6g}"]
+        lines = [f"{self.value_name} of {self._cell}: {self.prediction:.6g}"]
         if self.partners:
             lines.append(f"  {self._describe_share()}, the sum of")
         lines += [f"  {figure:>{width}}  {text}" for figure, text in rows]
@@ -134,7 +148,9 @@ class Explanation:
             lines.append(f"  {note}")
         for number, one in enumerate(self.partners, start=1):
             lines.append(f"  {one._describe_share()}, by partner {number}: {one._describe_scale()}")
-        return "\n".join(map(_printable, lines))
+        if self.clipped:
+            lines.append(f"  The fit clips its predictions, this one to {self.prediction:.6g}.")
+        return "\n".join(map(printable, lines))
 
     def _describe_share(self) -> str:
         return f"{self.share:.0%} of it is {self.own_prediction:.6g}"
@@ -164,19 +180,19 @@ class Explanation:
         return f"The {self.transform} is undone, which gives {self.own_prediction:.6g}."
 
 
-def _printable(line: str) -> str:
-    """Return a line whose labels cannot send control sequences to a terminal."""
-    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in line)
-
-
-def explain(fit: Fit, cell: Any, *, unseen: str = "warn") -> Explanation:
+def explain(fit: Fit, cell: Any, *, unseen: str = declared.UNSEEN.default) -> Explanation:
     """Return what makes up the prediction of a cell; ``Fit.explain`` describes the arguments."""
     known, names = _find_cell(fit, cell, as_unseen(unseen))
     first, *others = (_explain_member(one, known, names) for one in fit.members)
-    if not others:
-        return first
-    prediction = math.fsum(one.share * one.own_prediction for one in (first, *others))
-    return replace(first, prediction=prediction, partners=tuple(others))
+    found = first.own_prediction
+    if others:
+        found = math.fsum(one.share * one.own_prediction for one in (first, *others))
+    low, high = fit.clip or (None, None)
+    prediction = found if low is None else max(found, low)
+    prediction = prediction if high is None else min(prediction, high)
+    return replace(
+        first, prediction=prediction, partners=tuple(others), clipped=prediction != found
+    )
 
 
 def _explain_member(fit: Fit, known: IndexArray, names: tuple[str, ...]) -> Explanation:
@@ -191,7 +207,11 @@ def _explain_member(fit: Fit, known: IndexArray, names: tuple[str, ...]) -> Expl
         terms += _explain_baseline(predictor, predictor.baseline, known, described)
     if predictor.remainder is not None:
         value = float(predictor.remainder.average(known[np.newaxis], predictor.counts)[0])
-        terms.append(Contribution(kind="remainder", name="remainder (kriging)", value=value))
+        terms.append(
+            Contribution(
+                kind="remainder", name=f"remainder ({predictor.remainder.method})", value=value
+            )
+        )
     terms.sort(key=lambda term: -abs(term.value))
     fitted = math.fsum(term.value for term in terms)
     prediction = float(predictor.transform.undo(np.array([fitted]))[0])

@@ -58,6 +58,7 @@ def fit(
         found = combine(session, choice, labels or number_labels((samples.full or samples).shape))
     if samples.values.any():
         warn_if_empty(found.result)
+    found = replace(found, clip=options.clip)
     return found if samples.full is None else expand_fit(found, samples.full)
 
 

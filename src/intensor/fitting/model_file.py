@@ -28,12 +28,12 @@ from intensor.errors import (
 )
 from intensor.fitting.label_columns import capture_labels, restore_labels
 from intensor.fitting.path import GRADED_COLUMNS, PATH_COLUMNS, PATH_TEXTS, RadiusPath, read_path
-from intensor.fitting.record import SHARE_ROUNDING, Fit, Validation
+from intensor.fitting.record import SHARE_ROUNDING, Fit, ReferenceError, Validation
 from intensor.model.baseline import Baseline
 from intensor.model.model import Model
-from intensor.model.predictor import Predictor, Remainder
+from intensor.model.predictor import REMAINDER_METHODS, Predictor, Remainder
 from intensor.model.transform import TRANSFORMS
-from intensor.options.ranges import check_radius
+from intensor.options.ranges import Clip, check_clip, check_radius
 from intensor.problem.vertex import mode_slices
 from intensor.solver.result import SMALL_GAP_SHARE, Counters, Result, Seconds, Status
 from intensor.solver.snapshot import (
@@ -54,6 +54,8 @@ from intensor.storage.reader import MODEL_FILE, Getter, Tree, TreeReader, read_f
 
 FORMAT_VERSION = 4
 """Version of the format; it grows when older readers would misunderstand a file."""
+CLIP_ENDS = ("low", "high")
+"""Keys of the ends of the range that predictions are clipped to."""
 
 
 def _read_error(saved: TreeReader, name: str) -> float | None:
@@ -68,13 +70,26 @@ def _read_approach(saved: TreeReader, name: str) -> tuple[tuple[float, float], .
     )
 
 
+def _read_references(saved: TreeReader, name: str) -> tuple[ReferenceError, ...]:
+    """Return the predictors without terms, which files of earlier versions do not have."""
+    return tuple(
+        ReferenceError(
+            one.printable("name"), one.amount("error", infinite=True), one.amount("share")
+        )
+        for one in (saved.branches(name) if name in saved else ())
+    )
+
+
 VALIDATION_FIELDS: dict[str, Getter] = {
     "metric": TreeReader.text,
     "folds": partial(TreeReader.count, least=1),
     "held_out": TreeReader.amount,
     "chosen": TreeReader.count,
     "approach": _read_approach,
-    **dict.fromkeys(("single", "averaged", "error_of_mean", "blended"), _read_error),
+    **dict.fromkeys(
+        ("single", "averaged", "error_of_mean", "blended", "error", "spread"), _read_error
+    ),
+    "references": _read_references,
 }
 
 
@@ -150,6 +165,7 @@ def _capture_header(fit: Fit, modes: list[Tree]) -> Tree:
         validation = {
             **capture_fields(fit.validation, VALIDATION_FIELDS),
             "approach": [{"gap": gap, "error": error} for gap, error in pairs],
+            "references": [one._asdict() for one in fit.validation.references],
             "paths": [capture_fields(path, (*PATH_TEXTS, "sampled")) for path in paths],
         }
     return {
@@ -161,12 +177,14 @@ def _capture_header(fit: Fit, modes: list[Tree]) -> Tree:
         "value": fit.labels.value,
         "modes": modes,
         "validation": validation,
+        **({} if fit.clip is None else {"clip": dict(zip(CLIP_ENDS, fit.clip, strict=True))}),
     }
 
 
 def _capture_member(fit: Fit) -> Tree:
     """Return what a member of a fit has of its own."""
     result, baseline, witness = fit.result, fit.predictor.baseline, fit.result.witness
+    remainder = fit.predictor.remainder
     return {
         "radius": float(fit.radius),
         "signed": bool(fit.model.signed),
@@ -174,7 +192,7 @@ def _capture_member(fit: Fit) -> Tree:
         "transform": fit.predictor.transform.name,
         "baseline": "none" if baseline is None else "additive",
         "baseline_mean": None if baseline is None else float(baseline.mean),
-        "remainder": "none" if fit.predictor.remainder is None else "kriging",
+        "remainder": "none" if remainder is None else remainder.method,
         "status": result.status.name,
         **capture_fields(result, RESULT_FIELDS),
         "solver": result.version,
@@ -239,6 +257,7 @@ def _restore_fit(header: TreeReader, arrays: TreeReader) -> Fit:
         _restore_member(header, arrays, labels, n),
         validation=_restore_validation(header, arrays, version),
         partners=tuple(partners),
+        clip=_restore_clip(header),
     )
     total = math.fsum(one.share for one in fit.members)
     if abs(total - 1.0) > SHARE_ROUNDING:
@@ -256,6 +275,14 @@ def _with_status_of_today(fit: Fit) -> Fit:
     if result.status is Status.OPTIMAL and result.gap > SMALL_GAP_SHARE * result.objective:
         result = replace(result, status=Status.WITHIN_TOLERANCE)
     return replace(fit, result=result, partners=partners)
+
+
+def _restore_clip(header: TreeReader) -> Clip | None:
+    if "clip" not in header:
+        return None
+    saved = header.branch("clip")
+    ends = [saved.finite(end) if end in saved else None for end in CLIP_ENDS]
+    return check_clip("clip", ends)
 
 
 def _restore_member(header: TreeReader, arrays: TreeReader, labels: Labels, n: int) -> Fit:
@@ -293,8 +320,10 @@ def _restore_predictor(header: TreeReader, arrays: TreeReader, shape: Shape) -> 
         effects = arrays.finite_array("effects", counts.shape, largest=MAX_MAGNITUDE)
         mean = header.finite("baseline_mean", largest=MAX_MAGNITUDE)
         baseline = Baseline(shape=shape, mean=mean, effects=effects)
-    if header.text("remainder", ("none", "kriging")) == "kriging":
-        remainder = Remainder(field=arrays.finite_array("remainder", shape, largest=MAX_MAGNITUDE))
+    method = header.text("remainder", ("none", *REMAINDER_METHODS))
+    if method != "none":
+        field = arrays.finite_array("remainder", shape, largest=MAX_MAGNITUDE)
+        remainder = Remainder(field=field, method=method)
     return Predictor(
         model=model, counts=counts, transform=transform, baseline=baseline, remainder=remainder
     )

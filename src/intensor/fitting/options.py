@@ -16,7 +16,7 @@ from intensor.errors import SettingError
 from intensor.fitting.scoring import SCORINGS, Scoring
 from intensor.model.transform import TRANSFORMS, Transform, find_transform
 from intensor.options.declared import BASELINE, FIT_OPTIONS, RANDOM_STATE, SEED
-from intensor.options.ranges import AUTO
+from intensor.options.ranges import AUTO, Clip
 from intensor.oracles.cascade import ExactChoice, find_exact
 from intensor.solver.checkpoint import CheckpointTarget, check_checkpoint
 from intensor.solver.engine import Version
@@ -167,6 +167,7 @@ class Options:
     exact: ExactChoice
     adaptive: bool  # whether the tolerance follows the error on held-out cells
     solver: Settings  # of every solve; the radius in it is replaced
+    clip: Clip | None = None  # range of the predictions
     memory_limit: int | None = None  # in bytes; None for all that are available
     checkpoint: CheckpointTarget | None = None
     effort: Effort = EFFORTS["standard"]
@@ -222,6 +223,7 @@ def check_options(**given: Any) -> Options:
             threads=option["threads"],
             device=device,
         ),
+        clip=option["clip"],
         memory_limit=option["memory_limit"],
         checkpoint=check_checkpoint(
             option["checkpoint"], option["checkpoint_every"], option["resume"]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, Shape
+from intensor._text import one_line
 from intensor.fitting.fold import Request, Step
 from intensor.fitting.folds import Folds
 from intensor.fitting.options import RemainderMethod, Scale
@@ -149,6 +150,12 @@ class RadiusPath:
 
     def __len__(self) -> int:
         return int(self.radii.size)
+
+    def __repr__(self) -> str:
+        return one_line(
+            f"RadiusPath ({self.transform}, {self.baseline}): {len(self)} steps up to radius "
+            f"{self.radii.max():.4g}, best {self.radius:.4g} with {self.metric} {self.error:.4g}"
+        )
 
 
 class Walk(NamedTuple):

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from intensor._arrays import FloatArray, IndexArray, Shape
+from intensor._text import describe_shape, one_line
 from intensor._verify import Verification, verify
 from intensor.certificate.proofs import Check
 from intensor.data.labels import Labels
 from intensor.data.lookup import look_up_cells, observed_cells
+from intensor.fitting.description import fit_html
 from intensor.fitting.explanation import Explanation, explain
 from intensor.fitting.path import NEARLY_BEST, RadiusPath
 from intensor.model.model import Model, describe_terms
 from intensor.model.predictor import Predictor, UnseenCells, index_counts, known_cells
 from intensor.options import declared
+from intensor.options.ranges import Clip
 from intensor.options.unseen import Unseen, as_unseen
 from intensor.problem.reindex import FullTensor
 from intensor.solver.result import Result, Status, expand_model, expand_result
@@ -92,9 +95,22 @@ class Validation:
         return self.paths[self.chosen]
 
     @property
+    def expected_error(self) -> float:
+        """Error on held-out cells that is expected of the prediction."""
+        known = self.error if self.error is not None else self.blended
+        return self.path.error if known is None else known
+
+    @property
     def tolerance(self) -> float | None:
         """The first gap whose error is nearly the smallest; None when no gap was tried."""
         return find_tolerance(self.approach)
+
+    def __repr__(self) -> str:
+        mean = "" if self.error_of_mean is None else f", of the mean {self.error_of_mean:.4g}"
+        return one_line(
+            f"Validation: {self.metric} {self.path.error:.4g}{mean}, {self.held_out:.0f} held out, "
+            f"folds: {self.folds}, paths: {len(self.paths)}"
+        )
 
 
 def find_tolerance(approach: Sequence[tuple[float, float]]) -> float | None:
@@ -127,6 +143,9 @@ class Fit:
         Predictions are those of this fit times its share, plus those of the partners times theirs.
         A partner is a fit of the same observations in another scale, with a result and a
         certificate of its own. Shares add up to 1. Most fits have no partners.
+    clip
+        Range (low, high) that predictions are clipped to; None for an end without a limit, or for
+        no range at all: predictions are then clipped at 0 alone.
     """
 
     predictor: Predictor
@@ -137,6 +156,7 @@ class Fit:
     validation: Validation | None = None
     share: float = 1.0
     partners: tuple[Fit, ...] = ()
+    clip: Clip | None = None
 
     @property
     def members(self) -> tuple[Fit, ...]:
@@ -183,8 +203,8 @@ class Fit:
         """The path of radii from which the radius was chosen; None when it was given."""
         return None if self.validation is None else self.validation.path
 
-    def predict(self, coords: Any, *, unseen: str = "warn") -> FloatArray:
-        """Return predictions for cells, in the units of the data.
+    def predict(self, coords: Any, *, unseen: str = declared.UNSEEN.default) -> FloatArray:
+        """Return predictions for cells, in the units of the data and within the range ``clip``.
 
         Parameters
         ----------
@@ -194,8 +214,8 @@ class Fit:
             does not matter and other columns are passed over. An (n, p) array of integers holds
             positions, counted from 0. Anything else is refused.
         unseen
-            What to do about a label or index that no observation of the fit has. "warn" and
-            "mean" predict the average over the observed indices of that mode; "warn" also issues
+            What to do about a label or index that no observation of the fit has. "mean" and
+            "warn" predict the average over the observed indices of that mode; "warn" also issues
             an ``UnseenIndexWarning``. "error" raises an ``UnseenIndexError``.
         """
         chosen = as_unseen(unseen)
@@ -212,7 +232,7 @@ class Fit:
         found.report(chosen, describe)
         return predict_cells(self, cells, unseen=Unseen.MEAN)
 
-    def explain(self, cell: Any, *, unseen: str = "warn") -> Explanation:
+    def explain(self, cell: Any, *, unseen: str = declared.UNSEEN.default) -> Explanation:
         """Say which terms make up the prediction of one cell.
 
         Every component and box adds its weight times its entries at the indices of the cell; the
@@ -367,17 +387,20 @@ class Fit:
         save(self, path)
 
     def __repr__(self) -> str:
-        lengths = " x ".join(map(str, self.shape))
         count = len(self.partners)
         partners = f", {count} partner{'s' if count > 1 else ''}" if count else ""
-        return (
-            f"<Fit {lengths}: {self.status}, {describe_terms(self.model)}, radius "
-            f"{self.radius:.6g}, objective {self.objective:.6g}, gap {self.gap:.3g}{partners}>"
+        return one_line(
+            f"Fit {describe_shape(self.shape)}: {self.status}, {describe_terms(self.model)}, "
+            f"radius {self.radius:.4g}, objective {self.objective:.4g}, gap {self.gap:.3g}"
+            f"{partners}"
         )
+
+    def _repr_html_(self) -> str:
+        return fit_html(self)
 
 
 def predict_cells(
-    fit: Fit, coords: Any, *, unseen: Unseen = Unseen.WARN, stacklevel: int = 2
+    fit: Fit, coords: Any, *, unseen: Unseen = Unseen.MEAN, stacklevel: int = 2
 ) -> FloatArray:
     """Return the predictions of a fit for (n, p) positions, -1 for labels that are not known."""
     predicted = fit.predictor.predict(coords, unseen=unseen, stacklevel=stacklevel + 1)
@@ -385,7 +408,7 @@ def predict_cells(
         predicted *= fit.share
     for partner in fit.partners:
         predicted += partner.share * partner.predictor.predict(coords, unseen=Unseen.MEAN)
-    return predicted
+    return predicted if fit.clip is None else np.clip(predicted, *fit.clip)
 
 
 def expand_fit(fit: Fit, full: FullTensor) -> Fit:

@@ -23,7 +23,7 @@ from intensor.fitting.scoring import Scoring
 from intensor.fitting.session import Session
 from intensor.fitting.smooth_field import ROUGH, SMOOTH, smooth
 from intensor.model.model import build_model
-from intensor.model.predictor import Predictor, Remainder
+from intensor.model.predictor import INTERPOLATION, Predictor, Remainder
 from intensor.model.transform import IDENTITY, Transform
 from intensor.options.unseen import Unseen
 from intensor.runtime.budget import Budget
@@ -178,7 +178,7 @@ def _interpolate(prepared: Prepared, mode: int) -> Remainder:
     filled = (1.0 - part) * left + part * right
     empty = ~there.any(axis=0)
     field = np.where(empty, 0.0, filled - np.moveaxis(effects, mode, 0))
-    return Remainder(field=np.ascontiguousarray(np.moveaxis(field, 0, mode)))
+    return Remainder(field=np.ascontiguousarray(np.moveaxis(field, 0, mode)), method=INTERPOLATION)
 
 
 def try_references(session: Session, held_out: Sequence[Split]) -> list[Tried]:

@@ -148,6 +148,7 @@ class _Simplifying:
             result=result,
             labels=fit.labels,
             n=len(samples),
+            clip=fit.clip,
         )
         found = found if samples.full is None else expand_fit(found, samples.full)
         return _take_bound(found, fit.result, prepared) if same else found

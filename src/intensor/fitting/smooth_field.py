@@ -23,7 +23,7 @@ from intensor._arrays import AnyArray, FloatArray, Shape, inner
 from intensor.data.observations import Observations
 from intensor.fitting.fields import MAX_PIECE, FieldAlgebra, OutOfTimeError
 from intensor.fitting.kriging import Kriging
-from intensor.model.predictor import Remainder
+from intensor.model.predictor import SMOOTH_FIELD, Remainder
 from intensor.runtime.budget import Budget
 
 ROUGH, SMOOTH = 0.5, 1.5
@@ -93,7 +93,7 @@ def smooth(
         size = float(np.abs(targets).max())
         variance = inner(shares, (targets / size) ** 2) if size > 0.0 else 0.0
         if variance <= MIN_VARIANCE:
-            return Remainder(field=np.full(observations.shape, mean))
+            return Remainder(field=np.full(observations.shape, mean), method=SMOOTH_FIELD)
         targets = targets / size
         signal, curves = fit_curves(
             measure_correlations(columns, targets, observations.shape, algebra), smoothness
@@ -116,7 +116,7 @@ def smooth(
         for _ in range(rounds):
             kriging.improve()
         expected = kriging.expected(rough=rough)
-        return Remainder(field=expected.astype(np.float64) * size + mean)
+        return Remainder(field=expected.astype(np.float64) * size + mean, method=SMOOTH_FIELD)
     return None
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor._arrays import AnyArray, FlagArray, FloatArray, IndexArray, Shape
+from intensor._text import describe_shape, one_line
 from intensor.data.checks import check_coords
 from intensor.data.labels import Labels
 from intensor.data.lookup import refuse_tables
@@ -86,8 +87,10 @@ class Model:
         return hash((self.shape, self.radius, self.signed, len(self)))
 
     def __repr__(self) -> str:
-        lengths = " x ".join(map(str, self.shape))
-        return f"<Model {lengths}: {describe_terms(self)}, weights sum to {self.weights.sum():.6g}>"
+        return one_line(
+            f"Model {describe_shape(self.shape)}: {describe_terms(self)}, weights sum to "
+            f"{self.weights.sum():.6g}"
+        )
 
     @property
     def shape(self) -> Shape:

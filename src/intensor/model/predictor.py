@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
+from intensor._text import describe_shape, one_line
 from intensor.data.checks import check_cells
 from intensor.data.lookup import refuse_tables
 from intensor.errors import UnseenIndexError, UnseenIndexWarning
 from intensor.model.baseline import Baseline
-from intensor.model.model import Model
+from intensor.model.model import Model, describe_terms
 from intensor.model.transform import TRANSFORMS, Transform
 from intensor.options.unseen import Unseen, as_unseen
 from intensor.problem.vertex import mode_offsets, mode_slices
@@ -86,11 +87,20 @@ def known_cells(cells: IndexArray, counts: FloatArray, shape: Shape) -> IndexArr
     return np.where(inside & observed, cells, -1)
 
 
+KRIGING, SMOOTH_FIELD, INTERPOLATION = REMAINDER_METHODS = (
+    "kriging",
+    "smooth field",
+    "interpolation",
+)
+"""Names of the ways to find a remainder."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Remainder:
-    """The value that kriging adds to baseline and model in every cell, in the fitted scale."""
+    """The value that is added to baseline and model in every cell, in the fitted scale."""
 
     field: AnyArray  # one value per cell; only small tensors have a remainder
+    method: str = KRIGING  # one of ``REMAINDER_METHODS``: how the values were found
 
     @property
     def shape(self) -> Shape:
@@ -133,8 +143,16 @@ class Predictor:
         """Lengths of the modes."""
         return self.model.shape
 
+    def __repr__(self) -> str:
+        parts = [describe_terms(self.model)]
+        if self.transform is not TRANSFORMS["none"]:
+            parts.append(f"{self.transform.name} transform")
+        parts += [] if self.baseline is None else ["baseline"]
+        parts += [] if self.remainder is None else ["kriging"]
+        return one_line(f"Predictor {describe_shape(self.shape)}: {', '.join(parts)}")
+
     def predict(
-        self, coords: ArrayLike, *, unseen: Unseen | str = Unseen.WARN, stacklevel: int = 2
+        self, coords: ArrayLike, *, unseen: Unseen | str = Unseen.MEAN, stacklevel: int = 2
     ) -> FloatArray:
         """Return predictions for cells, in the units of the data, never below 0.
 
@@ -143,14 +161,14 @@ class Predictor:
         coords
             (n, p) integers counted from 0; -1 for a label that is not known.
         unseen
-            What to do about an index that no observation has. "warn" and "mean" predict the
+            What to do about an index that no observation has. "mean" and "warn" predict the
             average of the fitted tensor over the observed indices of that mode, each counted as
             often as it was observed; "warn" warns of it. "error" raises.
         """
         return self.transform.undo(self.fitted(coords, unseen=unseen, stacklevel=stacklevel + 1))
 
     def fitted(
-        self, coords: ArrayLike, *, unseen: Unseen | str = Unseen.WARN, stacklevel: int = 2
+        self, coords: ArrayLike, *, unseen: Unseen | str = Unseen.MEAN, stacklevel: int = 2
     ) -> FloatArray:
         """Return predictions in the fitted scale, neither clipped nor transformed back."""
         unseen = as_unseen(unseen)

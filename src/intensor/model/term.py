@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from intensor._arrays import FloatArray, IndexArray, Shape
+from intensor._text import describe_shape, one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -24,6 +25,12 @@ class Box:
         for profile, indices in zip(profiles, self.indices, strict=True):
             profile[indices] = 1.0
         return profiles
+
+    def __repr__(self) -> str:
+        covered = describe_shape([len(indices) for indices in self.indices])
+        return one_line(
+            f"Box of weight {self.weight:.6g}: {covered} of {describe_shape(self.shape)} indices"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -45,3 +52,6 @@ class Component:
     def indices(self) -> tuple[IndexArray, ...]:
         """The indices at which the entries are not 0, mode by mode."""
         return tuple(np.flatnonzero(profile) for profile in self.profiles)
+
+    def __repr__(self) -> str:
+        return one_line(f"Component of weight {self.weight:.6g}: {describe_shape(self.shape)}")

@@ -164,6 +164,13 @@ CALLBACK = Option(
     "with the best model so far.",
     rule=ranges.check_callable,
 )
+VERBOSE = Option(
+    name="verbose",
+    default=False,
+    summary="Whether to show the progress on stderr.",
+    details="It is a live line in terminals, and in notebooks that have ``ipywidgets``; elsewhere "
+    "it is a plain line every two seconds. A ``callback`` is called too.",
+)
 CHECKPOINT = Option(
     name="checkpoint",
     summary="File (.npz) that the run is written to as it goes, to be resumed after a kill.",
@@ -183,8 +190,8 @@ RESUME = Option(
     name="resume",
     default=False,
     summary="Whether to resume from the checkpoint, if the file exists.",
-    details="Data and options must be the same as before, except limits, threads, device, client "
-    "and callback. The time spent before counts.",
+    details="Data and options must be the same as before, except limits, threads, device, client, "
+    "callback, verbose and clip. The time spent before counts.",
 )
 
 # How to fit.
@@ -285,14 +292,25 @@ RANDOM_STATE = Option(
 )
 UNSEEN = Option(
     name="unseen",
-    default="warn",
+    default="mean",
     choices=tuple(map(str, Unseen)),
     rule=lambda _, unseen: as_unseen(unseen),
-    summary="What to do about an index without observations: predict the mean over its mode, with "
-    "a warning or without, or raise an error.",
-    details='"warn" issues an ``UnseenIndexWarning``, "mean" predicts silently, and "error" raises '
-    "an ``UnseenIndexError``. The folds of a cross-validation often leave an index without "
-    'observations: use "mean" there.',
+    summary="What to do about an index without observations: predict the mean over its mode, "
+    "without a warning or with one, or raise an error.",
+    details='"mean" predicts silently, "warn" also issues an ``UnseenIndexWarning``, and "error" '
+    "raises an ``UnseenIndexError``.",
+)
+
+CLIP = Option(
+    name="clip",
+    summary="Range that predictions are clipped to, such as 1 and 5 for one to five stars; an end "
+    "is none where there is no limit.",
+    details="It is a pair (low, high) with low < high, in which None is no limit. Without a range, "
+    "predictions are clipped at 0 alone. The range is stored with the fit and its model file. "
+    "Held-out errors are those of predictions before they are clipped.",
+    rule=ranges.check_clip,
+    type=tuple[NumberOrText, NumberOrText],
+    metavar="LOW HIGH",
 )
 
 # Which part of the data to fit.
@@ -332,21 +350,24 @@ _LIMITS = (TIME_LIMIT, MAX_ITERATIONS, SEED, THREADS, EXACT, DEVICE, MEMORY_LIMI
 _CHECKPOINTS = (CHECKPOINT, CHECKPOINT_EVERY, RESUME)
 _CHOICES = (
     *(EFFORT, RADIUS, COMPONENTS, MAX_COMPONENTS, TRANSFORM, BASELINE, REMAINDER),
-    *(N_SOLUTIONS, VALIDATION, SCORING, N_RADII),
+    *(N_SOLUTIONS, VALIDATION, SCORING, N_RADII, CLIP),
 )
 
 SOLVE_OPTIONS = (
     *(SHAPE, SOLVE_RADIUS, VERSION, TOL, SOLVE_RTOL, *_LIMITS),
-    *(CLIENT, ALLOW_NEGATIVE, SIGNED, SOLVE_COMPONENTS, MAX_COMPONENTS, CALLBACK, *_CHECKPOINTS),
+    *(CLIENT, ALLOW_NEGATIVE, SIGNED, SOLVE_COMPONENTS, MAX_COMPONENTS, CALLBACK, VERBOSE),
+    *_CHECKPOINTS,
 )
 SOLVER_OPTIONS = (VERSION, TOL, RTOL, *_LIMITS, *_CHECKPOINTS)
 """The options of a fit that go to every solve."""
 FIT_OPTIONS = (*_CHOICES, *SOLVER_OPTIONS)
 """How to fit: the options that ``check_options`` takes."""
-COMPLETE_OPTIONS = (VALUE, MODES, WEIGHT, CELLS, UNSEEN, *FIT_OPTIONS, CLIENT, CALLBACK)
+DATA_OPTIONS = (VALUE, MODES, WEIGHT, *FIT_OPTIONS, CLIENT, CALLBACK, VERBOSE)
+"""Options of ``intensor.fit``."""
+COMPLETE_OPTIONS = (CELLS, UNSEEN, *DATA_OPTIONS)
 ESTIMATOR_OPTIONS = (
     *(RANDOM_STATE if option is SEED else option for option in FIT_OPTIONS),
-    *(UNSEEN, SHAPE, CLIENT, CALLBACK),
+    *(UNSEEN, SHAPE, CLIENT, CALLBACK, VERBOSE),
 )
 """Options of ``TensorCompleter``; its seed is called ``random_state``, as in scikit-learn."""
 
@@ -370,6 +391,7 @@ class FitOptions(TypedDict, total=False):
     validation: float | str
     scoring: str
     n_radii: int
+    clip: tuple[float | None, float | None] | None
     version: int | str
     tol: float
     rtol: float | str

@@ -6,6 +6,7 @@ import math
 import numbers
 import os
 import re
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from intensor.errors import RadiusError, SettingError
@@ -19,6 +20,10 @@ DEFAULT_HELD_OUT_SHARE = 0.1
 """Share of the cells that validation="auto" holds out."""
 FALLBACK_MEMORY_BYTES = 4 << 30
 """Bytes assumed where the system does not say how much memory it has."""
+
+
+Clip = tuple[float | None, float | None]
+"""Range that predictions are clipped to; None for no limit on a side."""
 
 
 class HeldOut(NamedTuple):
@@ -91,6 +96,28 @@ def check_count_or_auto(name: str, value: Any) -> int | None:
     return None if auto else int(check_at_least(name, value, 1, integer=True))
 
 
+def check_clip(name: str, value: Any) -> Clip | None:
+    """Return the ends of a range, of which one may be None; a range without ends is None."""
+    expected = "expected a pair (low, high) of finite numbers, of which one may be None"
+    if isinstance(value, str) or not isinstance(value, Collection) or len(value) != 2:
+        raise SettingError(f"{name} is {value!r}; {expected}")
+    ends: list[float | None] = []
+    for end in value:
+        number = None if end is None else _as_real(end)
+        if number is not None and not math.isfinite(number):
+            raise SettingError(f"{name} is {value!r}; {expected}")
+        ends.append(number)
+    low, high = ends
+    if low is not None and high is not None and not low < high:
+        raise SettingError(f"{name} is {value!r}; expected the low end below the high end")
+    if high is not None and not high > 0.0:
+        raise SettingError(
+            f"{name} is {value!r}; expected a high end above 0, since predictions are never below "
+            "it"
+        )
+    return None if low is None and high is None else (low, high)
+
+
 def check_validation(name: str, value: Any) -> HeldOut:
     """Return how cells are held out: 5 means five folds, 0.1 a tenth of the cells, once."""
     if isinstance(value, str) and value == AUTO:
@@ -135,6 +162,12 @@ def _is_auto(name: str, value: Any, expected: str) -> bool:
     if isinstance(value, str) and value != AUTO:
         raise SettingError(f"{name} is {value!r}; expected {expected} or 'auto'")
     return isinstance(value, str)
+
+
+def _as_real(value: Any) -> float:
+    """Return a real number as a float, and NaN for anything else."""
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return _as_float(value) if real else math.nan
 
 
 def _as_float(number: Any) -> float:

@@ -8,12 +8,12 @@ from intensor.errors import SettingError
 class Unseen(StrEnum):
     """What a prediction does about an index without observations.
 
-    WARN and MEAN predict the average over the observed indices of that mode; WARN also issues an
+    MEAN and WARN predict the average over the observed indices of that mode; WARN also issues an
     ``UnseenIndexWarning``. ERROR raises an ``UnseenIndexError``.
     """
 
-    WARN = "warn"
     MEAN = "mean"
+    WARN = "warn"
     ERROR = "error"
 
 
@@ -21,4 +21,4 @@ def as_unseen(value: object) -> Unseen:
     """Return the member that a value names."""
     if isinstance(value, str) and value in set(Unseen):
         return Unseen(value)
-    raise SettingError(f"unseen is {value!r}; expected 'warn', 'mean' or 'error'")
+    raise SettingError(f"unseen is {value!r}; expected 'mean', 'warn' or 'error'")

@@ -11,9 +11,9 @@ import numpy as np
 from intensor._arrays import FloatArray, IndexArray
 from intensor.data.lookup import observed_cells
 from intensor.data.observations import cell_numbers
+from intensor.fitting.description import describe_model
 from intensor.fitting.record import Fit, Validation
 from intensor.fitting.scoring import MAE, RMSE
-from intensor.model.model import describe_terms
 from intensor.model.transform import IDENTITY
 from intensor.solver.result import NO_USEFUL_BOUND, has_useful_bound
 
@@ -80,18 +80,10 @@ def _partner_figures(partner: Fit) -> dict[str, Any]:
 
 def describe_member(member: Fit) -> str:
     """Return share, scale, terms and certificate of a member of a fit in words."""
-    predictor = member.predictor
-    name = predictor.transform.name
-    scale = "the values" if predictor.transform == IDENTITY else f"their {name}"
-    parts = [f"{member.share:.0%}: {describe_terms(member.model)} in {scale}"]
-    if predictor.baseline is not None:
-        parts.append("with a baseline")
-    if predictor.remainder is not None:
-        parts.append("with kriging")
     proven = f"gap {max(member.gap, 0.0):.3g}"
     if not has_useful_bound(member.result):
         proven = NO_USEFUL_BOUND
-    return f"{' '.join(parts)} ({member.status.name}, {proven})"
+    return f"{member.share:.0%}: {describe_model(member)} ({member.status.name}, {proven})"
 
 
 def relative_gap(fit: Fit) -> float:

@@ -7,6 +7,7 @@ import warnings
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
+from intensor._text import html_table, one_line
 from intensor.errors import EmptyModelWarning
 from intensor.model.model import Model, describe_terms
 from intensor.problem.reindex import FullTensor
@@ -144,9 +145,26 @@ class Result:
         return self.objective - self.bound
 
     def __repr__(self) -> str:
-        return (
-            f"<Result {self.status}: objective {self.objective:.6g}, bound {self.bound:.6g}, "
-            f"gap {self.gap:.3g}, {describe_terms(self.model)}, {self.seconds.total:.3g} s>"
+        return one_line(
+            f"Result {self.status}: objective {self.objective:.4g}, bound {self.bound:.4g}, "
+            f"gap {self.gap:.3g}, {describe_terms(self.model)}, {self.seconds.total:.3g} s"
+        )
+
+    def _repr_html_(self) -> str:
+        certificate = (
+            f"objective {self.objective:.6g}, proven bound {self.bound:.6g}, gap {self.gap:.3g} "
+            f"(asked for: {self.tolerance:.3g})"
+        )
+        return html_table(
+            "Result",
+            [
+                ("shape", " x ".join(map(str, self.model.shape))),
+                ("model", f"{describe_terms(self.model)}, radius {self.model.radius:.6g}"),
+                ("status", f"{self.status}: {self.status.sentence}"),
+                ("certificate", certificate),
+                ("bound proven by", str(self.bound_source)),
+                ("seconds", f"{self.seconds.total:.3g}"),
+            ],
         )
 
 

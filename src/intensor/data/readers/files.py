@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from intensor.data.checks import BadRow
-from intensor.data.columns import Choice, choose_columns, choose_modes, quote_name
+from intensor.data.columns import (
+    Choice,
+    can_be_listed,
+    choose_columns,
+    choose_modes,
+    describe_melt,
+    melting_code,
+    quote_name,
+)
 from intensor.data.labels import Labels
 from intensor.errors import EmptyDataError, FileFormatError, InputError, LabelError, ValuesError
 from intensor.storage.limits import open_gzip
@@ -48,6 +56,8 @@ SUFFIXES = {
 """Format by suffix."""
 GZIP_FORMATS = (Format.CSV, Format.TSV, Format.TNS)
 """Formats that may be gzipped."""
+MIN_WIDE_COLUMNS = 3
+"""Fewest columns beside the labels with which a table without values may be a wide one."""
 GZIP_MAGIC = b"\x1f\x8b"
 """First bytes of a gzipped file."""
 BINARY_MAGIC = {
@@ -162,8 +172,21 @@ def choose(path: Any, names: Sequence[str], request: Request) -> Choice:
         if request.cells_only:
             return Choice(choose_modes(names, request.modes))
         return choose_columns(
-            names, value=request.value, modes=request.modes, weight=request.weight
+            names,
+            value=request.value,
+            modes=request.modes,
+            weight=request.weight,
+            advice=lambda: _advise(names, request),
         )
+
+
+def _advise(names: Sequence[str], request: Request) -> str:
+    """Return how to make a table long that may be wide; its types are not known yet."""
+    kept = list(names[:1] if request.modes is None else choose_modes(names, request.modes))
+    held = [name for name in names if name not in kept]
+    if len(held) < MIN_WIDE_COLUMNS or not can_be_listed(kept):
+        return ""
+    return describe_melt(held, f"{melting_code('table.melt', kept)}, with a table of pandas")
 
 
 def check_unique(path: Any, names: Sequence[str]) -> None:

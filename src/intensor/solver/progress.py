@@ -1,8 +1,12 @@
-"""Progress of a fit on stderr: a live line on a terminal, plain lines elsewhere."""
+"""Progress of a run for people: a live line in a terminal or notebook, plain lines elsewhere.
+
+``verbose=True`` and the commands show it on stderr. Without them, runs write to no stream.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,26 +20,45 @@ MIN_SECONDS_BETWEEN_LINES = 2.0
 REFRESHES_PER_SECOND = 8
 """Number of times per second that the live line is drawn again."""
 
-Callback = Callable[["Progress"], None]
+Callback = Callable[["Progress"], bool | None]
 
 
 @contextlib.contextmanager
-def shown_progress(*, quiet: bool) -> Iterator[Callback | None]:
-    """Yield a callback that shows the progress of a fit, or None if nothing is to be shown."""
-    if quiet:
-        yield None
+def show_progress(callback: Callback | None = None, *, verbose: bool) -> Iterator[Callback | None]:
+    """Yield a callback that shows the progress if ``verbose``, and then calls the user's.
+
+    It returns what the user's callback returns. Whatever ends the block, the live line is taken
+    away and the streams are as they were.
+    """
+    if not verbose:
+        yield callback
         return
-    console = _terminal()
+    with _display() as shown:
+        yield shown if callback is None else _Both(shown, callback)
+
+
+@contextlib.contextmanager
+def _display() -> Iterator[Callback]:
+    """Yield a callback that shows the progress."""
+    console = _live_console()
     if console is None:
         yield _PlainLines()
         return
     from rich.live import Live  # noqa: PLC0415
 
     line = _LiveLine()
-    live = Live(line, console=console, refresh_per_second=REFRESHES_PER_SECOND, transient=True)
+    live = Live(
+        line,
+        console=console,
+        refresh_per_second=REFRESHES_PER_SECOND,
+        transient=True,
+        # Text that others print moves the line down, and must still go where they send it.
+        redirect_stdout=not console.is_jupyter and _is_terminal(sys.stdout),
+        redirect_stderr=not console.is_jupyter,
+    )
     # A terminal that is gone is no reason to stop.
     with contextlib.suppress(OSError, ValueError):
-        live.start()
+        live.start(refresh=True)
     try:
         yield line
     finally:
@@ -43,14 +66,37 @@ def shown_progress(*, quiet: bool) -> Iterator[Callback | None]:
             live.stop()
 
 
-def _terminal() -> Any:
-    """Return rich's console on stderr if a live line can be drawn there, else None."""
-    if not sys.stderr.isatty():
+def _live_console() -> Any:
+    """Return rich's console if a live line can be drawn there, else None."""
+    notebook = "ipykernel" in sys.modules or "google.colab" in sys.modules
+    if not notebook and not _is_terminal(sys.stderr):
         return None
     from rich.console import Console  # noqa: PLC0415
 
     console = Console(stderr=True)
+    if console.is_jupyter:  # which rich draws in with widgets
+        return console if importlib.util.find_spec("ipywidgets") is not None else None
     return console if console.is_terminal and not console.is_dumb_terminal else None
+
+
+def _is_terminal(stream: Any) -> bool:
+    """Say whether a stream, which may be missing or closed, is a terminal."""
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, OSError, ValueError):
+        return False
+
+
+class _Both:
+    """Calls the display and then the user's callback, whose answer counts."""
+
+    def __init__(self, shown: Callback, callback: Callback) -> None:
+        self._shown = shown
+        self._callback = callback
+
+    def __call__(self, progress: Progress) -> bool | None:
+        self._shown(progress)
+        return self._callback(progress)
 
 
 class _PlainLines:
@@ -66,8 +112,8 @@ class _PlainLines:
             return
         self._next = now + MIN_SECONDS_BETWEEN_LINES
         figures = "  ".join(f"{name} {text}" for name, text in _figures(progress))
-        # A log that can no longer be written to is no reason to stop.
-        with contextlib.suppress(OSError, ValueError):
+        # A log that is missing or can no longer be written to is no reason to stop.
+        with contextlib.suppress(OSError, ValueError, AttributeError):
             sys.stderr.write(f"{now - self._start:7.1f} s  {progress.stage}: {figures}\n")
             sys.stderr.flush()
 
