@@ -63,6 +63,8 @@ def execute(
     ledger: Ledger,
     *,
     jobs: int = 1,
+    threads: int | None = None,
+    fresh: bool = False,
     retry: bool = False,
     again: bool = False,
     skip: Callable[[Run], str | None] | None = None,
@@ -73,6 +75,10 @@ def execute(
     ----------
     jobs
         How many at a time; they share out the cores.
+    threads
+        Threads of each run; by default, the cores are shared out.
+    fresh
+        Whether every run has a process of its own, which ends with it.
     retry
         Run those again that failed or took too long.
     again
@@ -83,7 +89,7 @@ def execute(
     waiting = [run for run in runs if again or _is_open(run, ledger, retry)]
     if not waiting:
         return
-    threads = max(1, cores() // jobs)
+    threads = threads or max(1, cores() // jobs)
     waiting.reverse()  # taken from the end
     workers: list[_Worker] = []
     console = Console(stderr=True)
@@ -124,6 +130,8 @@ def execute(
                     worker.run = None
                     if row["status"] == "failed":
                         console.print(f"{_title(row)}: {row['message']}", markup=False)
+                    if fresh and not worker.dead:
+                        worker.end()
                     if worker.dead:
                         workers.remove(worker)
                 bar.update(task, left=clock.left(jobs), description=_describe(busy, runs[0]))

@@ -1,0 +1,1 @@
+"""Robustness: random parts of real tensors, hidden at random, fitted by the default and by each candidate."""
