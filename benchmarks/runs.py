@@ -113,7 +113,7 @@ def execute(
                         continue
                     worker = next((one for one in workers if one.run is None), None)
                     if worker is None:
-                        worker = _Worker(threads)
+                        worker = _Worker(threads, once=fresh)
                         workers.append(worker)
                     worker.give(run)
                 busy = [worker for worker in workers if worker.run]
@@ -130,8 +130,6 @@ def execute(
                     worker.run = None
                     if row["status"] == "failed":
                         console.print(f"{_title(row)}: {row['message']}", markup=False)
-                    if fresh and not worker.dead:
-                        worker.end()
                     if worker.dead:
                         workers.remove(worker)
                 bar.update(task, left=clock.left(jobs), description=_describe(busy, runs[0]))
@@ -174,16 +172,16 @@ class _Clock:
 
 
 class _Worker:
-    """A process that runs one thing after the other."""
+    """A process that runs one thing after the other, or a single one."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, *, once: bool = False) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, other = context.Pipe()
         self.run: Run | None = None
         self.dead = False
         self.elapsed = 0.0
         self._began = 0.0
-        self._fresh = True
+        self._fresh, self._once = True, once
         self._process = context.Process(target=_serve, args=(other, threads), daemon=True)
         self._process.start()
         other.close()
@@ -210,6 +208,8 @@ class _Worker:
         if row is None:
             return None
         self._fresh = False
+        if self._once:
+            self.end()
         run = self.run
         return {
             "section": run.section,

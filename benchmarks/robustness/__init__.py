@@ -1,1 +1,1 @@
-"""Robustness: random parts of real tensors, hidden at random, fitted by the default and by each candidate."""
+"""Random parts of real tensors, predicted by the default call and by every candidate alone."""

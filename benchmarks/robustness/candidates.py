@@ -1,4 +1,4 @@
-"""What is compared on a sub-task: the default call, every candidate alone, and simple predictions."""
+"""What is compared on a sub-task: the default call, single candidates, simple predictions."""
 
 from __future__ import annotations
 

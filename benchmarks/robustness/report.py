@@ -1,4 +1,4 @@
-"""The report on sub-tasks: how near the default is to the best candidate, and what it says of itself."""
+"""The report: how near the default is to the best candidate, and to the error it reports."""
 
 from __future__ import annotations
 
@@ -112,7 +112,10 @@ def summarise(compared: Sequence[Compared]) -> list[str]:
             f"beside fits alone: within {NEAR - 1:.0%}, worst, median",
             f"{np.mean(fits <= NEAR):.1%}, {fits.max():.3f}, {np.median(fits):.3f}",
         ),
-        ("MAE over the least MAE: worst, median", f"{absolute.max():.3f}, {np.median(absolute):.3f}"),
+        (
+            "MAE over the least MAE: worst, median",
+            f"{absolute.max():.3f}, {np.median(absolute):.3f}",
+        ),
         *_simple_rows(compared),
         ("seconds of the default: median, most", f"{np.median(seconds):.1f}, {seconds.max():.1f}"),
     ]

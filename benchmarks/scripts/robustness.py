@@ -82,7 +82,9 @@ def read_numbers(words: str) -> list[int]:
     for word in words.split(","):
         first, dash, last = word.partition("-")
         if not first.isdigit() or (dash and not last.isdigit()):
-            raise ValueError(f"--tasks is {words!r}; expected numbers and ranges such as 0-39 or 3,5")
+            raise ValueError(
+                f"--tasks is {words!r}; expected numbers and ranges such as 0-39 or 3,5"
+            )
         found.extend(range(int(first), int(last or first) + 1))
     return found
 
