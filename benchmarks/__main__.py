@@ -53,6 +53,9 @@ def run(
     ),
     jobs: Annotated[int, typer.Option(help="Runs side by side.")] = 1,
     only: Annotated[list[str] | None, typer.Option(help="Tasks whose name has this in it.")] = None,
+    method: Annotated[
+        list[str] | None, typer.Option(help="Methods whose name has this in it.")
+    ] = None,
     retry: Annotated[bool, typer.Option(help="Run failures again.")] = False,
     again: Annotated[bool, typer.Option(help="Run all again; the newest line counts.")] = False,
 ) -> None:
@@ -79,6 +82,8 @@ def run(
         runs = section.runs(options)
         if options.only:
             runs = [one for one in runs if any(word in one.task for word in options.only)]
+        if method:
+            runs = [one for one in runs if any(word in one.method for word in method)]
         skip = None if section.skip is None else _bound(section.skip, ledger)
         execute(runs, ledger, jobs=jobs, retry=retry, again=again, skip=skip)
     write_report([*map(_load, SECTIONS)], ledger, options)

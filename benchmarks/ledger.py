@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -50,9 +51,12 @@ class Ledger:
         self.path = path
         self._rows: dict[tuple[str, ...], Row] = {}
         if path.exists():
-            text = _whole_lines(path)
-            for row in csv.DictReader(io.StringIO(text)):
-                self._rows[_key(row)] = _read(row)
+            for row in self._parse(_whole_lines(path)):
+                self._rows[_key(row)] = row
+
+    def _parse(self, text: str) -> Iterator[Row]:
+        """Yield the rows of the file, the oldest first."""
+        yield from map(_read, csv.DictReader(io.StringIO(text)))
 
     def __contains__(self, key: tuple[Any, ...]) -> bool:
         return tuple(map(str, key)) in self._rows
@@ -79,6 +83,22 @@ class Ledger:
             if fresh:
                 writer.writeheader()
             writer.writerow({name: _write(row.get(name, "")) for name in FIELDS})
+            stream.flush()
+            os.fsync(stream.fileno())
+        self._rows[_key(row)] = dict(row)
+
+
+class JsonLedger(Ledger):
+    """The same with one JSON object per line, which may have any columns besides those of KEY."""
+
+    def _parse(self, text: str) -> Iterator[Row]:
+        yield from map(json.loads, text.splitlines())
+
+    def add(self, row: Row) -> None:
+        """Append a row and see it on disk before returning."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(row) + "\n")
             stream.flush()
             os.fsync(stream.fileno())
         self._rows[_key(row)] = dict(row)

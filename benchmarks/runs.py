@@ -63,6 +63,8 @@ def execute(
     ledger: Ledger,
     *,
     jobs: int = 1,
+    threads: int | None = None,
+    fresh: bool = False,
     retry: bool = False,
     again: bool = False,
     skip: Callable[[Run], str | None] | None = None,
@@ -73,6 +75,10 @@ def execute(
     ----------
     jobs
         How many at a time; they share out the cores.
+    threads
+        Threads of each run; by default, the cores are shared out.
+    fresh
+        Whether every run has a process of its own, which ends with it.
     retry
         Run those again that failed or took too long.
     again
@@ -83,7 +89,7 @@ def execute(
     waiting = [run for run in runs if again or _is_open(run, ledger, retry)]
     if not waiting:
         return
-    threads = max(1, cores() // jobs)
+    threads = threads or max(1, cores() // jobs)
     waiting.reverse()  # taken from the end
     workers: list[_Worker] = []
     console = Console(stderr=True)
@@ -107,7 +113,7 @@ def execute(
                         continue
                     worker = next((one for one in workers if one.run is None), None)
                     if worker is None:
-                        worker = _Worker(threads)
+                        worker = _Worker(threads, once=fresh)
                         workers.append(worker)
                     worker.give(run)
                 busy = [worker for worker in workers if worker.run]
@@ -166,16 +172,16 @@ class _Clock:
 
 
 class _Worker:
-    """A process that runs one thing after the other."""
+    """A process that runs one thing after the other, or a single one."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, *, once: bool = False) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, other = context.Pipe()
         self.run: Run | None = None
         self.dead = False
         self.elapsed = 0.0
         self._began = 0.0
-        self._fresh = True
+        self._fresh, self._once = True, once
         self._process = context.Process(target=_serve, args=(other, threads), daemon=True)
         self._process.start()
         other.close()
@@ -202,6 +208,8 @@ class _Worker:
         if row is None:
             return None
         self._fresh = False
+        if self._once:
+            self.end()
         run = self.run
         return {
             "section": run.section,

@@ -6,7 +6,7 @@ import contextlib
 import io
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,8 @@ from benchmarks.problems import Problem
 
 RANKS = (1, 2, 3, 5, 8, 10, 15, 20, 30)
 """Tried in this order, while the error on held-out cells falls."""
+DOUBLING, DOUBLING_PATIENCE = (1, 2, 4, 8, 16, 32), 2
+"""Ranks that double, for methods that choose more than the rank, and the patience with them."""
 HELD_OUT = 0.1
 """Share of the known cells that are held out."""
 CHOOSING = 0.6
@@ -39,6 +41,24 @@ class _Tried:
     rank: int
     error: float
     predict: Predict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Choice:
+    tried: list[_Tried]
+    failed: list[int]
+
+    @property
+    def best(self) -> _Tried:
+        return min(self.tried, key=lambda one: one.error)
+
+    def describe(self, kind: str, note: str) -> str:
+        ranks = ", ".join(str(one.rank) for one in self.tried)
+        words = f"{kind}, " if kind else ""
+        words += f"rank {self.best.rank} of {ranks}{note}"
+        if self.failed:
+            words += f"; failed: {', '.join(map(str, self.failed))}"
+        return words
 
 
 def complete_by_rank(
@@ -65,19 +85,51 @@ def complete_by_rank(
     ranks
         To try, growing.
     """
+    return complete_by_kind(problem, seconds, seed, threads, fits={"": fit}, ranks=ranks)
+
+
+def complete_by_kind(
+    problem: Problem,
+    seconds: float,
+    seed: int,
+    threads: int,
+    *,
+    fits: Mapping[str, Fit],
+    ranks: Sequence[int] = RANKS,
+    patience: int = PATIENCE,
+) -> Completion:
+    """Choose a kind of factorisation and its rank on held-out cells, as ``complete_by_rank``.
+
+    Parameters
+    ----------
+    problem, seconds, seed, threads, ranks
+        As of ``complete_by_rank``; the kinds share the time for choosing.
+    fits
+        Fits of one rank, by the names of their kinds.
+    patience
+        Ranks in a row without a smaller error after which larger ones are not tried.
+    """
     began = time.perf_counter()
     known = _without_answers(problem, np.ones(len(problem.values), dtype=bool))
+    chosen: dict[str, _Choice] = {}
+    broken: list[RuntimeError] = []
     with quiet(threads):
-        tried, failed = _try_ranks(known, seconds, seed, fit, ranks)
-        best = min(tried, key=lambda one: one.error)
+        for kind, fit in fits.items():
+            try:
+                chosen[kind] = _try_ranks(known, seconds / len(fits), seed, fit, ranks, patience)
+            except RuntimeError as error:
+                broken.append(error)
+        if not chosen:
+            raise broken[-1]
+        kind = min(chosen, key=lambda one: chosen[one].best.error)
+        best = chosen[kind].best
         left = seconds - (time.perf_counter() - began)
-        predict, note = _fit_all(known, left, seed, fit, best)
+        predict, note = _fit_all(known, left, seed, fits[kind], best)
         taken = time.perf_counter() - began
         predicted = predict(problem.asked)
-    words = f"rank {best.rank} of {', '.join(str(one.rank) for one in tried)}{note}"
-    if failed:
-        words += f"; failed: {', '.join(map(str, failed))}"
-    return Completion(predicted=predicted, seconds=taken, chosen=words)
+    words = [chosen[kind].describe(kind, note)]
+    words += [choice.describe(name, ", worse") for name, choice in chosen.items() if name != kind]
+    return Completion(predicted=predicted, seconds=taken, chosen="; ".join(words))
 
 
 @contextlib.contextmanager
@@ -145,8 +197,8 @@ def hold_out(problem: Problem, seed: int) -> tuple[NDArray, NDArray]:
 
 
 def _try_ranks(
-    known: Problem, seconds: float, seed: int, fit: Fit, ranks: Sequence[int]
-) -> tuple[list[_Tried], list[int]]:
+    known: Problem, seconds: float, seed: int, fit: Fit, ranks: Sequence[int], patience: int
+) -> _Choice:
     """Return the ranks tried, with their errors on held-out cells, and the ranks that failed."""
     end = time.perf_counter() + CHOOSING * seconds
     training, held = hold_out(known, seed)
@@ -167,12 +219,12 @@ def _try_ranks(
             continue
         tried.append(_Tried(rank=rank, error=error, predict=predict))
         best = int(np.argmin([one.error for one in tried]))
-        if len(tried) - 1 - best >= PATIENCE:
+        if len(tried) - 1 - best >= patience:
             break
     if not tried:
         told = ", ".join(map(str, failed))
         raise RuntimeError(f"every rank of {told} failed, the last with: {why}") from why
-    return tried, failed
+    return _Choice(tried=tried, failed=failed)
 
 
 def _fit_all(

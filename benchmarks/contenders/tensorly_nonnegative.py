@@ -25,7 +25,8 @@ SHARE = 0.1
 """Of the time, that one call should take at most."""
 
 
-def _fit(training: Problem, rank: int, seconds: float, seed: int) -> Predict:
+def fit(training: Problem, rank: int, seconds: float, seed: int) -> Predict:
+    """Fit one rank to the known cells within the seconds."""
     began = time.perf_counter()
     tensor, mask = dense_of(training)
     known = tensorly.tensor(mask.astype(float))
@@ -53,7 +54,7 @@ def _fit(training: Problem, rank: int, seconds: float, seed: int) -> Predict:
 
 def _complete(problem: Problem, seconds: float, seed: int, threads: int) -> Completion:
     check_dense(problem, MOST_CELLS)
-    return complete_by_rank(problem, seconds, seed, threads, fit=_fit)
+    return complete_by_rank(problem, seconds, seed, threads, fit=fit)
 
 
 CONTENDER = Contender(name="tensorly nonnegative", complete=_complete, most_cells=MOST_CELLS)

@@ -23,7 +23,8 @@ ITERATIONS = 1_000_000
 """Never reached: the clock or the tolerance comes first."""
 
 
-def _fit(training: Problem, rank: int, seconds: float, seed: int) -> Predict:
+def fit(training: Problem, rank: int, seconds: float, seed: int) -> Predict:
+    """Fit one rank to the known cells within the seconds."""
     end = time.perf_counter() + seconds
     tensor, mask = dense_of(training)
 
@@ -45,7 +46,7 @@ def _fit(training: Problem, rank: int, seconds: float, seed: int) -> Predict:
 
 def _complete(problem: Problem, seconds: float, seed: int, threads: int) -> Completion:
     check_dense(problem, MOST_CELLS)
-    return complete_by_rank(problem, seconds, seed, threads, fit=_fit)
+    return complete_by_rank(problem, seconds, seed, threads, fit=fit)
 
 
 CONTENDER = Contender(name="tensorly parafac", complete=_complete, most_cells=MOST_CELLS)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ledger import FIELDS, Ledger, values
+from benchmarks.ledger import FIELDS, JsonLedger, Ledger, values
 
 
 def row(task: str = "a", rep: int = 0, **columns: object) -> dict:
@@ -96,3 +96,17 @@ def test_values_are_those_of_runs_that_are_done_by_repetition(tmp_path: Path) ->
     ledger.add(row(rep=3))
     for one in (ledger, Ledger(path)):
         assert values(one.rows(), "seconds") == [1.0, 3.0]
+
+
+def test_json_lines_hold_any_column_and_are_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "lines.jsonl"
+    ledger = JsonLedger(path)
+    ledger.add(row(shape=[3, 4], spread=0.5))
+    ledger.add(row("b"))
+    ledger.add(row("b", shape=[5]))
+    with path.open("a") as stream:
+        stream.write('{"section": "cut o')
+    again = JsonLedger(path)
+    assert again.find("s", "a", "m", 0) == row(shape=[3, 4], spread=0.5)
+    assert [found["shape"] for found in again.rows(task="b")] == [[5]]
+    assert len(path.read_text().splitlines()) == 3

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import runs
-from benchmarks.ledger import Ledger
+from benchmarks.ledger import JsonLedger, Ledger
 from benchmarks.runs import Run, execute
 
 ROOT = Path(__file__).parents[2]
@@ -63,6 +63,22 @@ def test_a_run_may_say_how_many_threads_it_used(tmp_path: Path) -> None:
     assert [row["threads"] for row in ledger.rows()] == [7]
 
 
+@pytest.mark.parametrize(("fresh", "processes"), [(False, 1), (True, 3)])
+def test_fresh_runs_have_processes_of_their_own(
+    tmp_path: Path, fresh: bool, processes: int
+) -> None:
+    ledger = JsonLedger(tmp_path / "lines.jsonl")
+    execute([make("a", rep, call=_tell) for rep in range(3)], ledger, threads=3, fresh=fresh)
+    found = list(ledger.rows())
+    assert [row["status"] for row in found] == ["done"] * 3
+    assert len({row["process"] for row in found}) == processes
+    assert {(row["threads"], row["told"]) for row in found} == {(3, "3")}
+
+
+def _tell(seconds: float) -> dict:
+    return {"seconds": seconds, "process": os.getpid(), "told": os.environ["OMP_NUM_THREADS"]}
+
+
 def test_a_timeout_that_is_raised_is_a_timeout(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "runs.csv")
     execute([make("a", call=_late, arguments={"gap": 0.1})], ledger)
@@ -76,7 +92,7 @@ def _late(gap: float) -> dict:
 class Forbidden:
     """Stands for a worker where none may be started."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, *, once: bool = False) -> None:
         raise AssertionError("a process was started")
 
 
@@ -120,7 +136,7 @@ def test_skip_sees_the_runs_before(tmp_path: Path) -> None:
 SCRIPT = """
 import sys, time
 from pathlib import Path
-from benchmarks.ledger import Ledger
+from benchmarks.ledger import JsonLedger, Ledger
 from benchmarks.runs import Run, execute
 
 def call(folder, rep):

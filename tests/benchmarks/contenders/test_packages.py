@@ -5,7 +5,7 @@ import importlib
 import numpy as np
 import pytest
 
-from benchmarks.contenders import NAMES, find
+from benchmarks.contenders import MASKED, NAMES, find
 from benchmarks.problems import Problem, from_dense
 from benchmarks.scoring import score
 
@@ -119,10 +119,22 @@ def test_an_index_without_observations_is_no_failure(few_ranks):
     assert np.isfinite(done.predicted).all()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MASKED)
+def test_a_masked_cp_chooses_its_rank_and_sign(name, easy, monkeypatch):
+    pytest.importorskip(name.split()[-1])
+    monkeypatch.setattr(f"benchmarks.contenders.{MASKED[name]}.DOUBLING", (1, 2))
+    done = find(name).complete(easy, 6.0, 0, 1)
+    mean = np.full_like(easy.truth, easy.values.mean())
+    assert score(easy.truth, done.predicted)["rmse"] < 0.1 * score(easy.truth, mean)["rmse"]
+    assert "nonnegative, rank 2 of 1, 2" in done.chosen
+    assert "any sign, rank 2 of 1, 2" in done.chosen
+    assert done.predicted.min() >= 0.0
+
+
+@pytest.mark.parametrize("name", [*NAMES, *MASKED])
 def test_names_and_modules_agree(name):
     package = PEERS.get(name)
-    if package:
-        pytest.importorskip(package)
-    module = importlib.import_module(f"benchmarks.contenders.{NAMES[name]}")
+    if package or name in MASKED:
+        pytest.importorskip(package or name.split()[-1])
+    module = importlib.import_module(f"benchmarks.contenders.{(NAMES | MASKED)[name]}")
     assert module.CONTENDER.name == name

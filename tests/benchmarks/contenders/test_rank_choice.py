@@ -10,6 +10,7 @@ from benchmarks.contenders.rank_choice import (
     CHUNK,
     PATIENCE,
     check_dense,
+    complete_by_kind,
     complete_by_rank,
     cp_predictor,
     hold_out,
@@ -54,6 +55,36 @@ def test_larger_ranks_are_not_tried_once_the_error_no_longer_falls():
     done = complete_by_rank(line(), 5.0, 0, 1, fit=constant(lambda rank: rank), ranks=ranks)
     tried = ", ".join(map(str, range(1, 2 + PATIENCE)))
     assert done.chosen == f"rank 1 of {tried}"
+
+
+def test_the_kind_with_the_least_held_out_error_is_taken():
+    fits = {"one": constant(lambda rank: 3.0 + rank), "two": constant(lambda rank: abs(rank - 2))}
+    done = complete_by_kind(line(), 5.0, 0, 1, fits=fits, ranks=(1, 2, 4, 8), patience=1)
+    assert done.chosen == "two, rank 2 of 1, 2, 4; one, rank 1 of 1, 2, worse"
+    np.testing.assert_array_equal(done.predicted, [1.0, 1.0])
+
+
+def test_a_kind_that_fails_is_passed_over_and_all_that_fail_are_an_error():
+    def bad(training, rank, seconds, seed):
+        raise np.linalg.LinAlgError("singular matrix")
+
+    fits = {"bad": bad, "good": constant(lambda rank: 0.0)}
+    done = complete_by_kind(line(), 5.0, 0, 1, fits=fits, ranks=(1,))
+    assert done.chosen == "good, rank 1 of 1"
+    with pytest.raises(RuntimeError, match="singular matrix"):
+        complete_by_kind(line(), 5.0, 0, 1, fits={"bad": bad, "worse": bad}, ranks=(1,))
+
+
+def test_kinds_share_the_time_for_choosing(clock):
+    given = []
+
+    def fit(training, rank, seconds, seed):
+        given.append(seconds)
+        clock[0] += seconds
+        return lambda cells: np.full(len(cells), 1.0 + 1.0 / rank)
+
+    complete_by_kind(line(), 100.0, 0, 1, fits={"one": fit, "two": fit}, ranks=(1, 2, 3))
+    np.testing.assert_allclose(given, [10.0] * 6 + [40.0])
 
 
 def test_a_fit_never_sees_the_answers_and_the_held_out_cells_only_at_the_end():

@@ -10,6 +10,7 @@ from benchmarks.problems import dense_of
 from benchmarks.real.tasks import (
     DATA_SETS,
     Goal,
+    blocks,
     check_data,
     goals,
     kept,
@@ -83,6 +84,38 @@ def test_days_come_last_in_random_rows_only_where_they_were_drawn_so(tmp_path):
         np.testing.assert_array_equal(problem.truth, dense[~keep & (dense > 0)])
 
 
+def test_a_block_is_lost_for_all_stations(tmp_path):
+    tensor = small_hangzhou(tmp_path).transpose(0, 2, 1)
+    problem = load("Hangzhou blocks 30 %", tmp_path)
+    _, known = dense_of(problem)
+    drawn = np.random.RandomState(1000).rand(4)  # 5 slots on 4 days: blocks of 6, 6, 6 and 2
+    keep = np.array([drawn[time // 6] >= 0.3 for time in range(20)])
+    assert 0 < keep.sum() < keep.size
+    for day in range(4):
+        for slot in range(5):
+            there = tensor[:, slot, day] != 0
+            np.testing.assert_array_equal(known[:, slot, day], there & keep[5 * day + slot])
+    assert len(problem.values) + len(problem.truth) == 58
+
+
+def test_blocks_follow_time_and_not_the_rows_of_the_array():
+    uniforms = blocks(12, 3)
+    assert len(np.unique(uniforms)) == 6
+    for day in range(3):
+        assert np.ptp(uniforms[:6, day]) == np.ptp(uniforms[6:, day]) == 0.0
+
+
+def test_readings_are_known_and_speeds_asked_about(tmp_path):
+    speed = np.array([[[10.0], [20.0]], [[np.nan], [0.0]], [[50.0], [60.0]]], dtype=np.float32)
+    readings = np.array([[[11.0], [np.nan]], [[np.nan], [np.nan]], [[np.nan], [66.0]]])
+    np.savez(tmp_path / "highd_595x142x3.npz", speed=speed, missing30=readings.astype(np.float32))
+    problem = load("HighD 30 %", tmp_path)
+    np.testing.assert_array_equal(problem.coords, [[0, 0, 0], [2, 1, 0]])
+    np.testing.assert_array_equal(problem.values, [11.0, 66.0])
+    np.testing.assert_array_equal(problem.asked, [[0, 1, 0], [2, 0, 0]])
+    np.testing.assert_array_equal(problem.truth, [20.0, 50.0])
+
+
 def test_stored_uniforms_are_taken_as_they_are(tmp_path):
     uniforms = np.random.default_rng(3).random((3, 4, 5))
     tensor = small_hangzhou(tmp_path, uniforms=uniforms)
@@ -144,6 +177,8 @@ def test_an_unknown_task_is_named(tmp_path):
         ("alog", "BASS-Tucker", {"rmse": 0.989, "mae": 0.519}),
         ("Guangzhou fibre mode 1", "LRTC-TSpN", {"mae": 2.426, "rmse": 3.476}),
         ("amino 90 %", "masked nonnegative CP", {"relative_error": 0.0258}),
+        ("Hangzhou blocks 30 %", "LRTC-TNN", {"mape": 0.2137, "rmse": 29.28}),
+        ("HighD 50 %", "LCR-2D", {"mape": 0.0406, "rmse": 1.519}),
     ],
 )
 def test_published_figures(row, method, figures):
@@ -157,12 +192,12 @@ def test_every_row_of_figures_is_a_row_of_its_table():
         for methods in data_set.published.values():
             for figures in methods.values():
                 assert tuple(figures) == data_set.metrics
-    assert len(TASKS) == 8 + 3 + 5 + 3 + 2 + 3 + 1 + 5
+    assert len(TASKS) == 9 + 3 + 5 + 3 + 2 + 3 + 1 + 5 + 3
 
 
 def test_goals():
     found = {(goal.row, goal.metric): goal for goal in goals()}
-    assert len(found) == len(goals()) == 16 + 6 + 1 + 6 + 1
+    assert len(found) == len(goals()) == 18 + 6 + 1 + 6 + 1
     near = found["Hangzhou random 70 %", "rmse"]
     assert (near.most, near.strict) == (pytest.approx(1.1 * 29.55), False)
     assert near.words == "within 10 % of LRTC-TNN"
@@ -205,6 +240,8 @@ def test_figures_are_those_of_the_list():
         ("IL-2 80 %", (13, 4, 12, 8), 986, 3_814),
         ("911 calls 20 %", (69, 72, 45), 178_816, 44_744),
         ("us_temp fold 1", (15, 95, 267), 44_755, 11_189),
+        ("Hangzhou blocks 30 %", (80, 108, 25), 140_885, 68_878),
+        ("HighD 70 %", (595, 142, 3), 59_344, 116_318),
     ],
 )
 def test_numbers_of_cells(task, shape, known, asked):

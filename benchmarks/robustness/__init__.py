@@ -1,0 +1,1 @@
+"""Random parts of real tensors, predicted by the default call and by every candidate alone."""
