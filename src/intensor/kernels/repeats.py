@@ -12,6 +12,9 @@ import numpy as np
 from intensor._arrays import AnyArray, FloatArray, IndexArray
 from intensor.runtime.compiling import njit
 
+RUN = 16
+"""Number of observations that are sorted by insertion."""
+
 
 @njit(cache=True, nogil=True)
 def sort_repeats(
@@ -22,16 +25,64 @@ def sort_repeats(
     last: int,
     out_order: AnyArray,
 ) -> None:
-    """Sort the observations of each cell by value, then by weight."""
+    """Sort the observations of each cell by value, then by weight, then as they came.
+
+    Runs of ``RUN`` are sorted by insertion and then merged, two at a time. Numba's own sorts and
+    copies between slices take longer to compile than all of this.
+    """
+    spare = np.empty_like(out_order[:0])
     for cell in range(first, last):
         low = starts[cell]
         high = starts[cell + 1] if cell + 1 < starts.size else out_order.size
-        if high - low < 2:
-            continue
-        rows = out_order[low:high].copy()
-        if weights.size > 0:
-            rows = rows[np.argsort(weights[rows], kind="mergesort")]
-        out_order[low:high] = rows[np.argsort(values[rows], kind="mergesort")]
+        for position in range(low + 1, high):
+            row, place = out_order[position], position
+            start = position - (position - low) % RUN
+            while place > start and _before(row, out_order[place - 1], values, weights):
+                out_order[place] = out_order[place - 1]
+                place -= 1
+            out_order[place] = row
+        if high - low > max(RUN, spare.size):
+            spare = np.empty_like(out_order[low:high])
+        width = RUN
+        while width < high - low:
+            for start in range(low, high - width, 2 * width):
+                _merge(start, width, high, values, weights, spare, out_order)
+            width *= 2
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _before(row: int, other: int, values: FloatArray, weights: FloatArray) -> bool:
+    """Say whether an observation has the smaller value or, at equal values, the smaller weight."""
+    if values[row] == values[other] and weights.size > 0:
+        return bool(weights[row] < weights[other])
+    return bool(values[row] < values[other])
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _merge(
+    start: int,
+    width: int,
+    high: int,
+    values: FloatArray,
+    weights: FloatArray,
+    spare: AnyArray,
+    out_order: AnyArray,
+) -> None:
+    """Merge the sorted run of a width at ``start`` with the one after it, which ends by ``high``.
+
+    The first run is copied to ``spare``. It comes first where the two are equal.
+    """
+    for i in range(width):
+        spare[i] = out_order[start + i]
+    left, right, end, place = 0, start + width, min(start + 2 * width, high), start
+    while left < width:
+        if right < end and _before(out_order[right], spare[left], values, weights):
+            out_order[place] = out_order[right]
+            right += 1
+        else:
+            out_order[place] = spare[left]
+            left += 1
+        place += 1
 
 
 @njit(cache=True, nogil=True)

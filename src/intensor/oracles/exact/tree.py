@@ -12,7 +12,16 @@ from typing import Any
 import numpy as np
 
 from intensor._arrays import AnyArray, FlagArray, IndexArray
-from intensor.oracles.exact.blocks import Blocks, best_rows, gather, least_sum, promising
+from intensor.oracles.exact.blocks import (
+    ADD,
+    Blocks,
+    add_matrix,
+    best_rows,
+    gather,
+    least_sum,
+    pick,
+    promising,
+)
 from intensor.oracles.exact.merging import merge_blocks
 from intensor.oracles.exact.multipliers import DECIDE, FREE, LEAVE_FREE, ascend
 from intensor.oracles.exact.nodes import Node, Slabs, bound_of
@@ -58,13 +67,14 @@ def _branch_on_slab(node: Node, slabs: Slabs, cutoff: Any, out_nodes: list[Node]
     if bound_of(node) >= cutoff or ascend(blocks, cutoff, LEAVE_FREE, status, lean):
         return
     which, ends = promising(blocks.sums, blocks.ends, cutoff)
-    choices, base, rows = node.choices[which], blocks.base[which], gather(blocks.rows, which)
+    choices, base = pick(node.choices, which), pick(blocks.base, which)
+    rows = gather(blocks.rows, which)
     n_open = node.n_open - 1
     slab = slabs.tables[n_open]
     table_off, sums_off = _decide_slab(blocks.table, which, choices, slab, SLAB_OFF)
     table_on, sums_on = _decide_slab(blocks.table, which, choices, slab, SLAB_ON)
     blocks_off = Blocks(table_off, base, sums_off, rows, ends)
-    blocks_on = Blocks(table_on, base.copy(), sums_on, rows, ends)
+    blocks_on = Blocks(table_on, pick(blocks.base, which), sums_on, rows, ends)
     off = Node(blocks_off, choices, columns, n_open, node.slabs_on)
     on = Node(blocks_on, choices, columns, n_open, node.slabs_on | (1 << n_open))
     if bound_of(off) < cutoff:
@@ -105,7 +115,7 @@ def _decide_column(node: Node, status: FlagArray, branch: Any, on: Any, cutoff: 
     new_base = np.empty(which.size, dtype=table.dtype)
     for c in range(which.size):
         new_base[c] = base[which[c]] + (column[which[c]] if on else zero)
-    blocks = Blocks(new_table, new_base, changed[which], gather(rows, which), new_ends)
+    blocks = Blocks(new_table, new_base, pick(changed, which), gather(rows, which), new_ends)
     return dead, Node(blocks, node.choices[:0], new_columns, 0, node.slabs_on)
 
 
@@ -172,10 +182,10 @@ def _branch_on_column(
 @njit(cache=True, nogil=True, inline="always")
 def _sum_slabs(costs: AnyArray, slabs_on: Any, out_weights: IndexArray) -> Any:
     """Return the sum of the slabs that are on; write the absolute sum of each of its columns."""
-    matrix = costs[0].copy()
-    for i in range(1, costs.shape[0]):
-        if (slabs_on >> (i - 1)) & 1:
-            matrix += costs[i]
+    matrix = np.zeros((costs.shape[1], costs.shape[2]), dtype=costs.dtype)
+    for i in range(costs.shape[0]):
+        if i == 0 or (slabs_on >> (i - 1)) & 1:
+            add_matrix(costs[i], ADD, matrix)
     for a in range(matrix.shape[1]):
         out_weights[a] = 0
         for i in range(matrix.shape[0]):
