@@ -1,5 +1,7 @@
 import io
+import logging
 import sys
+import time
 
 import pytest
 from rich.console import Console
@@ -7,6 +9,8 @@ from rich.live import Live
 
 from intensor.cli import progress as module
 from intensor.cli.progress import shown_progress
+from intensor.runtime import kernel_files
+from intensor.runtime.stopwatch import Stopwatch
 from intensor.solver.result import Progress
 
 
@@ -86,3 +90,31 @@ def test_a_terminal_that_is_gone_does_not_end_a_fit(monkeypatch):
     monkeypatch.setattr(module, "_terminal", Console)
     with shown_progress(quiet=False) as callback:
         assert callback is not None
+
+
+def test_lines_say_that_kernels_are_compiled(capsys):
+    with shown_progress(quiet=False):
+        kernel_files.Files().announce()
+    line = capsys.readouterr().err
+    assert "Compiling kernels" in line
+    assert " s  " in line
+    log = logging.getLogger(module.KERNEL_LOG)
+    assert (log.handlers, log.propagate, log.level) == ([], True, logging.NOTSET)
+
+
+def test_the_name_of_the_log_is_that_of_the_module():
+    assert kernel_files.__name__ == module.KERNEL_LOG
+
+
+def test_the_live_line_says_that_kernels_are_compiled(monkeypatch):
+    watch = Stopwatch()
+    monkeypatch.setattr(module, "COMPILING", watch)
+    line = module._LiveLine()
+    with watch:
+        time.sleep(0.01)
+        assert "compiling kernels (once per machine)" in str(line.__rich__().text)
+    str(line.__rich__().text)
+    time.sleep(0.01)
+    assert "preparing" in str(line.__rich__().text)
+    line(state())
+    assert "radius 3.2" in str(line.__rich__().text)

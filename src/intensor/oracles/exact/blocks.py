@@ -75,7 +75,7 @@ def fill_tables(matrix: AnyArray, firsts: IndexArray, out_table: AnyArray) -> No
         start += 1 << rows
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def sum_of_columns(table: AnyArray, base: AnyArray, out_sums: AnyArray) -> None:
     """Write the cost of each choice to its block: ``base`` plus the negative table entries."""
     zero = table.dtype.type(0)
@@ -187,7 +187,7 @@ def pick(values: AnyArray, which: AnyArray) -> Any:
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def best_rows(
     matrix: AnyArray, blocks: Blocks, out_rows: WordArray, out_columns: IndexArray
 ) -> Any:

@@ -68,7 +68,7 @@ def _other_choices(ends: IndexArray, one: int, two: int, n_pairs: int) -> Any:
     return others[:kept], new_ends
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _with_pairs(
     blocks: Blocks, others: AnyArray, left: AnyArray, right: AnyArray, ends: IndexArray
 ) -> Any:

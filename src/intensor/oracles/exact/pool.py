@@ -69,7 +69,7 @@ def begin_pattern(pool: BoxPool) -> None:
         pool.cutoff[0] = min(pool.target[0], pool.costs[_worst(pool.costs)])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def offer(
     pool: BoxPool, cost: Any, rest: Any, slabs_on: Any, rows: WordArray, column_sums: IndexArray
 ) -> None:

@@ -96,7 +96,7 @@ def _scan_slabs(
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _add_stack(stack: AnyArray, sign: Any, out_stack: AnyArray) -> None:
     """Add or subtract a stack of matrices in place."""
     for i in range(stack.shape[0]):
