@@ -30,11 +30,14 @@ LATER = """
         ((12, 12, 12), 600, {"rtol": 1e-3, "exact": "enumeration"}),
         ((8, 8, 3), 150, {"rtol": 1e-2, "exact": "branch", "signed": True}),
         ((300, 200), 3000, {"exact": "off"}),
-        ((9, 8, 7, 6), 900, {"components": "graded"}),
-        ((60, 60, 60), 50_000, {"exact": "off", "max_iterations": 3}),
+        ((9, 8, 7, 6), 900, {"components": "graded", "exact": "off"}),
+        ((60, 60, 60), 50_000, {"exact": "off"}),
+        ((70, 90, 60), 400_000, {"exact": "off", "components": "graded"}),
     ]:
         data = intensor.planted(shape, n, noise=0.02)
-        intensor.solve(data.coords, data.values, shape=shape, radius=1.0, **options)
+        intensor.solve(
+            data.coords, data.values, shape=shape, radius=1.0, max_iterations=30, **options
+        )
     data = intensor.planted((9, 8, 7), 300, noise=0.05)
     fit = intensor.TensorCompleter(remainder="auto").fit(data.coords, data.values).fit_
     fit.predict(data.coords)

@@ -23,12 +23,18 @@ from intensor.runtime.kernel_files import ADVICE, FILES
 _LOG = logging.getLogger(__name__)
 SMALL = (4, 4, 3)
 """Shape of the tensors of most steps."""
-LONG_MODES = {"up to 65535 indices": (200, 200, 3), "more indices": (40_000, 40_000, 3)}
-"""Shapes whose positions do not fit into one byte and into two: kernels are compiled for each."""
-MANY_CELLS = (100, 100, 60)
-"""Shape of a tensor with more cells than are summed over in one piece."""
-N_MANY = 300_000
-"""Number of observations of that tensor."""
+MANY_BOXES = (30, 30, 30)
+"""Shape of a tensor whose model has more boxes than the master solves for at once."""
+LARGE = {
+    "up to 256 indices": ((80, 80, 80), 450_000),
+    "up to 65536 indices": ((200, 200, 60), 300_000),
+    "any number of indices": ((50_000, 50_000, 3), 300_000),
+}
+"""Shapes and numbers of observations. Kernels are compiled for positions of one, two and four
+bytes, and there are others for cells that are summed over in pieces."""
+FEW_ROUNDS = 4
+"""Rounds of a large solve, which use every kernel once."""
+COMPONENTS = ("boxes", "graded")
 SEARCHES = {32: 0.1, 64: 0.0}
 """Bits of an exact search, and the gain it must look for to be made with so many."""
 Step = tuple[str, Callable[[], object]]
@@ -77,9 +83,11 @@ def warmup(*, device: str = "cpu") -> dict[str, float]:
 def _host_steps() -> Iterator[Step]:
     """Yield what to do on the host, kernels that others use first."""
     yield "solve", partial(_solve, SMALL, 90)
-    for name, shape in LONG_MODES.items():
-        yield f"solve, {name}", partial(_solve, shape, 500)
-    yield "solve, many cells", partial(_solve, MANY_CELLS, N_MANY, max_iterations=5)
+    yield "solve, many boxes", partial(_solve, MANY_BOXES, 5000, max_iterations=200)
+    for name, (shape, n) in LARGE.items():
+        for kind in COMPONENTS:
+            step = partial(_solve, shape, n, max_iterations=FEW_ROUNDS, components=kind)
+            yield f"solve, many cells, {name}, {kind}", step
     yield "solve, weights and signs", _solve_weighted
     yield "solve, version 5", partial(_solve, SMALL, 60, version=5, rtol=0.1)
     for name in ("enumeration", "branch"):
@@ -96,13 +104,11 @@ def _no_steps() -> Iterator[Step]:
 
 
 def _cuda_steps() -> Iterator[Step]:
-    for kind in ("boxes", "graded"):
-        solve_there = partial(_solve, components=kind, device="cuda")
-        yield f"CUDA solve, {kind}", partial(solve_there, SMALL, 90)
-        yield (
-            f"CUDA solve, {kind}, many cells",
-            partial(solve_there, MANY_CELLS, N_MANY, max_iterations=5),
-        )
+    for kind in COMPONENTS:
+        yield f"CUDA solve, {kind}", partial(_solve, SMALL, 90, components=kind, device="cuda")
+        for name, (shape, n) in LARGE.items():
+            step = partial(_solve, shape, n, max_iterations=FEW_ROUNDS, components=kind)
+            yield f"CUDA solve, many cells, {name}, {kind}", partial(step, device="cuda")
 
 
 DEVICE_STEPS = {"cpu": _no_steps, "cuda": _cuda_steps}

@@ -27,62 +27,61 @@ def sort_repeats(
 ) -> None:
     """Sort the observations of each cell by value, then by weight, then as they came.
 
-    Runs of ``RUN`` are sorted by insertion and then merged, two at a time. Numba's own sorts and
-    copies between slices take longer to compile than all of this.
+    Numba's own sorts and copies between slices take several times as long to compile.
     """
-    spare = np.empty_like(out_order[:0])
+    longest = 0
+    for cell in range(first, last):
+        high = starts[cell + 1] if cell + 1 < starts.size else out_order.size
+        longest = max(longest, high - starts[cell])
+    keys, spare_keys = np.empty(longest), np.empty(longest)
+    spare = np.empty(longest, dtype=out_order.dtype)
     for cell in range(first, last):
         low = starts[cell]
         high = starts[cell + 1] if cell + 1 < starts.size else out_order.size
-        for position in range(low + 1, high):
-            row, place = out_order[position], position
-            start = position - (position - low) % RUN
-            while place > start and _before(row, out_order[place - 1], values, weights):
-                out_order[place] = out_order[place - 1]
-                place -= 1
-            out_order[place] = row
-        if high - low > max(RUN, spare.size):
-            spare = np.empty_like(out_order[low:high])
-        width = RUN
-        while width < high - low:
-            for start in range(low, high - width, 2 * width):
-                _merge(start, width, high, values, weights, spare, out_order)
-            width *= 2
+        if high - low < 2:
+            continue
+        rows = out_order[low:high]
+        for by_value in range(0 if weights.size > 0 else 1, 2):
+            for i in range(rows.size):
+                keys[i] = values[rows[i]] if by_value else weights[rows[i]]
+            _sort_by_key(spare_keys, spare, keys, rows)
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _before(row: int, other: int, values: FloatArray, weights: FloatArray) -> bool:
-    """Say whether an observation has the smaller value or, at equal values, the smaller weight."""
-    if values[row] == values[other] and weights.size > 0:
-        return bool(weights[row] < weights[other])
-    return bool(values[row] < values[other])
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _merge(
-    start: int,
-    width: int,
-    high: int,
-    values: FloatArray,
-    weights: FloatArray,
-    spare: AnyArray,
-    out_order: AnyArray,
+@njit(cache=True, nogil=True)
+def _sort_by_key(
+    spare_keys: FloatArray, spare: AnyArray, out_keys: FloatArray, out_rows: AnyArray
 ) -> None:
-    """Merge the sorted run of a width at ``start`` with the one after it, which ends by ``high``.
+    """Sort keys and their rows; equal keys stay in their order.
 
-    The first run is copied to ``spare``. It comes first where the two are equal.
+    Runs of ``RUN`` are sorted by insertion and then merged, two at a time. The first run of two is
+    copied to the spare arrays, and comes first where keys are equal.
     """
-    for i in range(width):
-        spare[i] = out_order[start + i]
-    left, right, end, place = 0, start + width, min(start + 2 * width, high), start
-    while left < width:
-        if right < end and _before(out_order[right], spare[left], values, weights):
-            out_order[place] = out_order[right]
-            right += 1
-        else:
-            out_order[place] = spare[left]
-            left += 1
-        place += 1
+    size = out_rows.size
+    for i in range(1, size):
+        key, row = out_keys[i], out_rows[i]
+        start, at = i - i % RUN, i
+        while at > start and key < out_keys[at - 1]:
+            out_keys[at], out_rows[at] = out_keys[at - 1], out_rows[at - 1]
+            at -= 1
+        out_keys[at], out_rows[at] = key, row
+    width = RUN
+    while width < size:
+        for start in range(0, size - width, 2 * width):
+            for i in range(width):
+                spare_keys[i], spare[i] = out_keys[start + i], out_rows[start + i]
+            left, right, end, place = 0, start + width, min(start + 2 * width, size), start
+            while left < width and right < end:
+                key, other = spare_keys[left], out_keys[right]
+                turn = other < key
+                row, other_row = spare[left], out_rows[right]
+                out_keys[place] = other if turn else key  # no branch: it would be a coin flip
+                out_rows[place] = other_row if turn else row
+                right += turn
+                left += not turn
+                place += 1
+            for i in range(left, width):
+                out_keys[place + i - left], out_rows[place + i - left] = spare_keys[i], spare[i]
+        width *= 2
 
 
 @njit(cache=True, nogil=True)
