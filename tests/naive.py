@@ -324,6 +324,11 @@ def collapse_repeats(order, starts, values, weights, first, last, out_totals, ou
         out_totals[cell], out_means[cell] = total, mean
 
 
+def sort_positions(values, count, out_order):
+    """Write the positions of the first values from the least to the largest; none are equal."""
+    out_order[:count] = sorted(range(count), key=lambda position: values[position])
+
+
 def draw_cells(rows, seed, threshold, out_cells):
     """Write the cells whose splitmix64 hash is below a threshold; return their number."""
     found = []

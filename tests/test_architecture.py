@@ -40,6 +40,7 @@ STAGES = [
     {"fitting"},
     {"containers", "datasets"},
     {"_estimator", "_fit", "_complete"},
+    {"_warmup"},
     {"plots", "report"},
     {"cli", "__init__"},
     {"__main__"},

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import statistics
 import subprocess
 import sys
@@ -49,7 +48,7 @@ SOLVED_ROWS = [
 ]
 NOISY_ROWS = [((10,) * 4, 10_000), ((50,) * 3, 5000)]
 ROUND_SIZES = [10_000, 100_000, 1_000_000, 10_000_000]
-SECTIONS = ("speed", "solved", "noisy", "hangzhou", "memory", "rounds", "predict", "start")
+SECTIONS = ("speed", "solved", "noisy", "hangzhou", "memory", "rounds", "predict")
 
 
 def main() -> int:
@@ -307,34 +306,6 @@ def predict(arguments: argparse.Namespace) -> list[str]:
     return [
         "\n## Prediction\n",
         f"20 boxes, 7 modes: {rate:.2e} cells per second (target: at least 2e7).",
-    ]
-
-
-def start(arguments: argparse.Namespace) -> list[str]:
-    """The wait for a first result, with and without compiled kernels."""
-    code = """
-import time; begin = time.perf_counter()
-import intensor
-data = intensor.planted((10, 10, 10), 500)
-intensor.solve(data.coords, data.values, shape=data.shape, radius=1.0, tol=1e-4, rtol=0.0)
-print(time.perf_counter() - begin)
-"""
-    with tempfile.TemporaryDirectory() as folder:
-        seconds = []
-        for _ in range(6):
-            call = [sys.executable, "-c", code]
-            done = subprocess.run(
-                call,
-                capture_output=True,
-                text=True,
-                check=True,
-                env={**os.environ, "NUMBA_CACHE_DIR": folder},
-            )
-            seconds.append(float(done.stdout))
-    return [
-        "\n## First result: import and 10^3, n = 500, in a new process\n",
-        f"Empty kernel cache {seconds[0]:.1f} s (target: under 20), warm "
-        f"{statistics.median(seconds[1:]):.2f} s (target: under 1.5).",
     ]
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from intensor._planted import Planted, planted
     from intensor._solve import solve
     from intensor._verify import Verification, verify
+    from intensor._warmup import warmup
     from intensor.data.labels import Labels
     from intensor.fitting.explanation import Contribution, Explanation
     from intensor.fitting.model_file import load
@@ -66,6 +67,7 @@ __all__ = [
     "report",
     "solve",
     "verify",
+    "warmup",
 ]
 
 _MODULES = {
@@ -76,6 +78,7 @@ _MODULES = {
     "_planted": ("Planted", "planted"),
     "_solve": ("solve",),
     "_verify": ("Verification", "verify"),
+    "_warmup": ("warmup",),
     "data.labels": ("Labels",),
     "fitting.explanation": ("Contribution", "Explanation"),
     "fitting.model_file": ("load",),

@@ -4,15 +4,23 @@ import importlib.util
 import os
 import subprocess
 import sys
+import time
 from textwrap import dedent
 
+import numpy as np
 import pytest
 from numba.core import event
 
+import intensor
+from intensor.data.observations import observe
+from intensor.fitting import combine
+from intensor.oracles.cascade import TimeLimitedOracle, find_exact
+from intensor.oracles.exact import branch_bound, enumeration
 from intensor.runtime import compiling, kernel_files
+from intensor.runtime.budget import Budget
 from intensor.runtime.compiling import announce_device, listen, njit
 from intensor.runtime.kernel_files import Files
-from intensor.runtime.stopwatch import Stopwatch
+from intensor.runtime.stopwatch import COMPILING, Stopwatch
 
 
 @pytest.fixture
@@ -103,3 +111,72 @@ def test_the_module_of_budgets_does_without_numba():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False"]
     assert importlib.util.find_spec("numba") is not None
+
+
+COMPILE_SECONDS = 1.0
+"""How long a kernel of these tests seems to be compiled, on its first call."""
+
+
+def slow_to_compile(monkeypatch, module, name):
+    """Let a kernel look as if it were compiled for longer than any limit of these tests."""
+    kernel, waited = getattr(module, name), []
+
+    def call(*arguments):
+        with COMPILING:
+            if not waited:
+                waited.append(time.sleep(COMPILE_SECONDS))
+        return kernel(*arguments)
+
+    monkeypatch.setattr(module, name, call)
+    return waited
+
+
+SEARCHES = [("enumeration", enumeration, "scan"), ("branch", branch_bound, "search_tree")]
+
+
+@pytest.mark.parametrize(("exact", "module", "kernel"), SEARCHES)
+@pytest.mark.parametrize("limited", ["budget", "cut off"])
+def test_a_search_is_not_cut_off_while_it_is_compiled(monkeypatch, exact, module, kernel, limited):
+    data = intensor.planted((5, 4, 3), 50, noise=0.1)
+    observations = observe(data.coords, data.values, shape=data.shape)
+    costs = observations.means - observations.means.mean()
+    oracle = find_exact(exact).oracle(observations)
+    wanted = oracle.minimise(costs)
+    waited = slow_to_compile(monkeypatch, module, kernel)
+    limit = COMPILE_SECONDS / 2.0
+    if limited == "budget":
+        found = oracle.minimise(costs, budget=Budget(limit))
+    else:
+        found = TimeLimitedOracle(oracle, limit).minimise(costs, budget=Budget())
+    assert waited
+    assert (found.value, found.bound) == (wanted.value, wanted.bound)
+    assert np.array_equal(found.flags, wanted.flags)
+
+
+@pytest.mark.parametrize(("exact", "module", "kernel"), SEARCHES)
+def test_a_proof_is_found_within_a_limit_shorter_than_compiling(monkeypatch, exact, module, kernel):
+    data = intensor.planted((5, 4, 3), 50, noise=0.1)
+    options = {"shape": data.shape, "radius": 1.0, "rtol": 1e-2, "exact": exact}
+    wanted = intensor.solve(data.coords, data.values, **options)
+    waited = slow_to_compile(monkeypatch, module, kernel)
+    limit = 0.8 * COMPILE_SECONDS
+    found = intensor.solve(data.coords, data.values, time_limit=limit, **options)
+    assert bool(waited) == (wanted.counters.exact_calls > 0)
+    assert (found.status, found.bound) == (wanted.status, wanted.bound)
+    assert found.seconds.solve < limit
+
+
+def test_the_proof_of_a_fit_has_its_seconds_beside_compiling(monkeypatch):
+    lost = []
+
+    def prove_at(*_, budget, **__):
+        before = budget.remaining
+        with COMPILING:
+            time.sleep(COMPILE_SECONDS)
+        lost.append(before - budget.remaining)
+
+    monkeypatch.setattr(combine, "prove_at", prove_at)
+    data = intensor.planted((5, 4, 3), 60, noise=0.1)
+    intensor.TensorCompleter(n_solutions=2, components="graded").fit(data.coords, data.values)
+    assert lost
+    assert all(seconds < COMPILE_SECONDS / 2.0 for seconds in lost)

@@ -1,8 +1,10 @@
 """Progress for people: a live line, plain lines, and a callback that is called all the same."""
 
 import io
+import logging
 import subprocess
 import sys
+import time
 import types
 
 import pytest
@@ -12,6 +14,8 @@ from rich.live import Live
 
 import intensor
 from intensor import Status
+from intensor.runtime import kernel_files
+from intensor.runtime.stopwatch import Stopwatch
 from intensor.solver import progress as module
 from intensor.solver.progress import show_progress
 from intensor.solver.result import Progress
@@ -236,3 +240,31 @@ print(intensor.solve(data.coords, data.values, radius=1.0, verbose=True, callbac
     assert done.stdout == "INTERRUPTED\n"
     assert "objective" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_lines_say_that_kernels_are_compiled(capsys):
+    with show_progress(verbose=True):
+        kernel_files.Files().announce()
+    line = capsys.readouterr().err
+    assert "Compiling kernels" in line
+    assert " s  " in line
+    log = logging.getLogger(module.KERNEL_LOG)
+    assert (log.handlers, log.propagate, log.level) == ([], True, logging.NOTSET)
+
+
+def test_the_name_of_the_log_is_that_of_the_module():
+    assert kernel_files.__name__ == module.KERNEL_LOG
+
+
+def test_the_live_line_says_that_kernels_are_compiled(monkeypatch):
+    watch = Stopwatch()
+    monkeypatch.setattr(module, "COMPILING", watch)
+    line = module._LiveLine()
+    with watch:
+        time.sleep(0.01)
+        assert "compiling kernels (once per machine)" in str(line.__rich__().text)
+    str(line.__rich__().text)
+    time.sleep(0.01)
+    assert "preparing" in str(line.__rich__().text)
+    line(state())
+    assert "radius 3.2" in str(line.__rich__().text)

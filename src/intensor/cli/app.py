@@ -28,6 +28,7 @@ from intensor.cli.options import as_command
 from intensor.cli.predict import predict
 from intensor.cli.report import report
 from intensor.cli.verify import verify
+from intensor.cli.warmup import warmup
 
 EXIT_CODES = (
     "Exit codes: 0 done (the status says how well); 1 a check of verify or demo failed; "
@@ -44,7 +45,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for function in (fit, predict, complete, verify, info, report, demo):
+for function in (fit, predict, complete, verify, info, report, demo, warmup):
     app.command(name=function.__name__)(as_command(function))
 
 

@@ -64,7 +64,7 @@ def group_rows(
         keys.sort()
     else:
         keys = _radix_sorted(keys, row_bits, sum(widths), blocks, workers)
-    order = np.empty(n, dtype=_order_type(n))
+    order = np.empty(n, dtype=order_type(n))
     found = np.zeros(len(blocks), dtype=np.int64)
     workers.run(
         lambda block: split_keys(keys, row_bits, *blocks[block], order, found[block:]), len(blocks)
@@ -138,7 +138,7 @@ def _group_long(cells: IndexArray, shape: Shape) -> Groups:
         else:
             keys.append(cells[:, mode].copy())
             size = length
-    order = np.lexsort(keys[::-1]).astype(_order_type(len(cells)))
+    order = np.lexsort(keys[::-1]).astype(order_type(len(cells)))
     fresh = np.zeros(order.size, dtype=bool)
     fresh[0] = True
     for key in keys:
@@ -154,7 +154,7 @@ def _group_long(cells: IndexArray, shape: Shape) -> Groups:
     return Groups(order=order, starts=starts, columns=columns)
 
 
-def _order_type(n: int) -> np.dtype[np.unsignedinteger]:
+def order_type(n: int) -> np.dtype[np.unsignedinteger]:
     """Return uint32, or uint64 from 2^32 rows on: kernels are compiled for one type, not four."""
     return np.min_scalar_type(max(n, 2**16))
 

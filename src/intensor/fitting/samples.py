@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
-from intensor.data.grouping import Groups, group_rows
+from intensor.data.grouping import Groups, group_rows, order_type
 from intensor.data.observations import cell_numbers, standard_order
 from intensor.problem.reindex import FullTensor, drop_unused_indices
 
@@ -43,7 +43,7 @@ class Samples:
             return group_rows(self.coords, self.shape)
         n, cells = len(self), self.coords[self.starts]
         return Groups(
-            order=np.arange(n, dtype=np.min_scalar_type(n)),
+            order=np.arange(n, dtype=order_type(n)),
             starts=self.starts,
             columns=tuple(
                 column.astype(np.min_scalar_type(length - 1))

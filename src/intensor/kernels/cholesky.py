@@ -55,7 +55,7 @@ def solve_with_ones(factor: FloatArray, size: int, out: FloatArray, out_ones: Fl
         out_ones[i] = (out_ones[i] - units) / row[i]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def append_column(
     gram: FloatArray,
     ridge: float,
@@ -77,7 +77,7 @@ def append_column(
     out_support[size] = vertex
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def delete_column(index: int, size: int, out_factor: FloatArray, out_support: IndexArray) -> None:
     """Delete a column of the factor and make it triangular again by rotations."""
     for i in range(index, size - 1):

@@ -39,7 +39,7 @@ def pack_members(
             out_members[vertex, word] = block[vertex]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def transpose_bits(out_block: WordArray) -> None:
     """Transpose a 64 x 64 bit matrix in place, swapping ever smaller squares."""
     width = np.uint64(32)

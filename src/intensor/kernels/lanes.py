@@ -62,7 +62,7 @@ def lane_products(
         out_words[cell] = members
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def lane_sums_within(
     rows: AnyArray,
     costs: FloatArray,

@@ -12,6 +12,9 @@ import numpy as np
 from intensor._arrays import AnyArray, FloatArray, IndexArray
 from intensor.runtime.compiling import njit
 
+RUN = 16
+"""Number of observations that are sorted by insertion."""
+
 
 @njit(cache=True, nogil=True)
 def sort_repeats(
@@ -22,16 +25,63 @@ def sort_repeats(
     last: int,
     out_order: AnyArray,
 ) -> None:
-    """Sort the observations of each cell by value, then by weight."""
+    """Sort the observations of each cell by value, then by weight, then as they came.
+
+    Numba's own sorts and copies between slices take several times as long to compile.
+    """
+    longest = 0
+    for cell in range(first, last):
+        high = starts[cell + 1] if cell + 1 < starts.size else out_order.size
+        longest = max(longest, high - starts[cell])
+    keys, spare_keys = np.empty(longest), np.empty(longest)
+    spare = np.empty(longest, dtype=out_order.dtype)
     for cell in range(first, last):
         low = starts[cell]
         high = starts[cell + 1] if cell + 1 < starts.size else out_order.size
         if high - low < 2:
             continue
-        rows = out_order[low:high].copy()
-        if weights.size > 0:
-            rows = rows[np.argsort(weights[rows], kind="mergesort")]
-        out_order[low:high] = rows[np.argsort(values[rows], kind="mergesort")]
+        rows = out_order[low:high]
+        for by_value in range(0 if weights.size > 0 else 1, 2):
+            for i in range(rows.size):
+                keys[i] = values[rows[i]] if by_value else weights[rows[i]]
+            _sort_by_key(spare_keys, spare, keys, rows)
+
+
+@njit(cache=True, nogil=True)
+def _sort_by_key(
+    spare_keys: FloatArray, spare: AnyArray, out_keys: FloatArray, out_rows: AnyArray
+) -> None:
+    """Sort keys and their rows; equal keys stay in their order.
+
+    Runs of ``RUN`` are sorted by insertion and then merged, two at a time. The first run of two is
+    copied to the spare arrays, and comes first where keys are equal.
+    """
+    size = out_rows.size
+    for i in range(1, size):
+        key, row = out_keys[i], out_rows[i]
+        start, at = i - i % RUN, i
+        while at > start and key < out_keys[at - 1]:
+            out_keys[at], out_rows[at] = out_keys[at - 1], out_rows[at - 1]
+            at -= 1
+        out_keys[at], out_rows[at] = key, row
+    width = RUN
+    while width < size:
+        for start in range(0, size - width, 2 * width):
+            for i in range(width):
+                spare_keys[i], spare[i] = out_keys[start + i], out_rows[start + i]
+            left, right, end, place = 0, start + width, min(start + 2 * width, size), start
+            while left < width and right < end:
+                key, other = spare_keys[left], out_keys[right]
+                turn = other < key
+                row, other_row = spare[left], out_rows[right]
+                out_keys[place] = other if turn else key  # no branch: it would be a coin flip
+                out_rows[place] = other_row if turn else row
+                right += turn
+                left += not turn
+                place += 1
+            for i in range(left, width):
+                out_keys[place + i - left], out_rows[place + i - left] = spare_keys[i], spare[i]
+        width *= 2
 
 
 @njit(cache=True, nogil=True)

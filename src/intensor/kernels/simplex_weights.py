@@ -16,6 +16,7 @@ from intensor.kernels.cholesky import (
     solve_upper,
     solve_with_ones,
 )
+from intensor.kernels.value_order import sort_positions
 from intensor.runtime.compiling import njit
 
 ENTRY_SHARE = 0.1
@@ -24,7 +25,7 @@ NOTHING, THE_SUM = -1, -2
 """Codes for what blocks a step when it is not a vertex of the support."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def best_change(
     factor: FloatArray,
     size: int,
@@ -55,7 +56,7 @@ def best_change(
     return price
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def longest_step(
     weights: FloatArray, support: IndexArray, size: int, full: bool, change: FloatArray
 ) -> tuple[float, int]:
@@ -75,7 +76,7 @@ def longest_step(
     return step, blocking
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def settle(
     full: bool,
     size: int,
@@ -141,6 +142,7 @@ def improve_weights(
     change, ones = np.empty(out_weights.size), np.empty(out_weights.size)
     slope, moved = np.empty(out_weights.size), np.zeros(out_weights.size)
     used = np.zeros(out_weights.size, dtype=np.uint8)
+    order = np.empty(count, dtype=np.int64)
     for i in range(size):
         used[out_support[i]] = 1
     for rounds in range(max_rounds):
@@ -155,11 +157,12 @@ def improve_weights(
             continue
         for vertex in range(count):
             change[vertex] = 0.0 if used[vertex] else out_half_gradient[vertex] + price
-        order = np.argsort(change[:count])
+        sort_positions(change, count, order)
         least = change[order[0]] if count else 0.0
         if not least < -max(tolerance, 0.0):  # this also ends when a number is NaN
             return size, full, rounds + 1
-        for vertex in order[: 8 + size // 8]:
+        for place in range(min(count, 8 + size // 8)):
+            vertex = order[place]
             # A vertex in use has a change of 0 and must not enter a second time.
             if used[vertex] or change[vertex] > ENTRY_SHARE * least:
                 break
@@ -169,7 +172,7 @@ def improve_weights(
     return size, full, max_rounds
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _follow(
     gram: FloatArray, count: int, out_moved: FloatArray, out_half_gradient: FloatArray
 ) -> None:

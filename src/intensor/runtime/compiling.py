@@ -26,7 +26,9 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Function], Functio
     """Return Numba's decorator ``njit`` with these options and, for ``cache``, with our files."""
 
     def decorate(function: Function) -> Function:
-        kernel: Any = numba.njit(**options)(function)
+        # No kernel is called from C, and a way in from there takes time to compile.
+        chosen: dict[str, Any] = {"no_cfunc_wrapper": True, **options}
+        kernel: Any = numba.njit(**chosen)(function)
         if cache and kernel is not function:  # with NUMBA_DISABLE_JIT it is not compiled
             try:
                 kernel._cache = KernelCache(function)

@@ -20,10 +20,12 @@ from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
+from numba.core import config as _numba_config
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 
 from intensor.runtime.stopwatch import COMPILING
 
+numba_config: Any = _numba_config
 _LOG = logging.getLogger(__name__)
 ADVICE = "set NUMBA_CACHE_DIR to a folder that can be written to and has some free space"
 """What to do about files that cannot be written, for messages."""
@@ -147,6 +149,12 @@ class KernelCache(FunctionCache):
 
 class NoCache(NullCache):
     """The cache of a kernel when there is no folder for its files."""
+
+
+def kernel_folder() -> Path:
+    """Return the folder that compiled kernels are kept in, or below which they are."""
+    chosen = str(numba_config.CACHE_DIR)
+    return Path(chosen) if chosen else Path(__file__).parents[1]
 
 
 def notice_level() -> int:

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import logging
 import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
+
+from intensor.runtime.stopwatch import COMPILING
 
 if TYPE_CHECKING:
     from intensor.solver.result import Progress
@@ -19,6 +22,8 @@ MIN_SECONDS_BETWEEN_LINES = 2.0
 """Shortest time between two plain lines, in seconds."""
 REFRESHES_PER_SECOND = 8
 """Number of times per second that the live line is drawn again."""
+KERNEL_LOG = "intensor.runtime.kernel_files"
+"""Name of the logger that announces compilations."""
 
 Callback = Callable[["Progress"], bool | None]
 
@@ -42,7 +47,9 @@ def _display() -> Iterator[Callback]:
     """Yield a callback that shows the progress."""
     console = _live_console()
     if console is None:
-        yield _PlainLines()
+        lines = _PlainLines()
+        with _announced(lines):
+            yield lines
         return
     from rich.live import Live  # noqa: PLC0415
 
@@ -99,6 +106,24 @@ class _Both:
         return self._callback(progress)
 
 
+@contextlib.contextmanager
+def _announced(lines: _PlainLines) -> Iterator[None]:
+    """Write what the log says of compiled kernels as lines of progress."""
+    log = logging.getLogger(KERNEL_LOG)
+    level, propagates = log.level, log.propagate
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.write(record.getMessage())  # type: ignore[method-assign]
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+        log.propagate = propagates
+
+
 class _PlainLines:
     """Writes a line from time to time, for logs."""
 
@@ -112,10 +137,31 @@ class _PlainLines:
             return
         self._next = now + MIN_SECONDS_BETWEEN_LINES
         figures = "  ".join(f"{name} {text}" for name, text in _figures(progress))
+        self.write(f"{progress.stage}: {figures}", now)
+
+    def write(self, text: str, now: float | None = None) -> None:
+        """Write a line that begins with the time."""
+        seconds = (time.perf_counter() if now is None else now) - self._start
         # A log that is missing or can no longer be written to is no reason to stop.
         with contextlib.suppress(OSError, ValueError, AttributeError):
-            sys.stderr.write(f"{now - self._start:7.1f} s  {progress.stage}: {figures}\n")
+            sys.stderr.write(f"{seconds:7.1f} s  {text}\n")
             sys.stderr.flush()
+
+
+class _Compiling:
+    """Says whether most of the time since it was last asked went into compiling kernels."""
+
+    def __init__(self) -> None:
+        self._asked = time.perf_counter()
+        self._compiled = COMPILING.seconds()
+
+    def now(self) -> bool:
+        """Look at the stopwatch of compilations."""
+        now = time.perf_counter()
+        compiled = COMPILING.seconds(now)
+        busy = compiled - self._compiled > (now - self._asked) / 2.0
+        self._asked, self._compiled = now, compiled
+        return busy
 
 
 class _LiveLine:
@@ -125,6 +171,7 @@ class _LiveLine:
         from rich.spinner import Spinner  # noqa: PLC0415
 
         self._start = time.perf_counter()
+        self._compiling = _Compiling()
         self._spinner = Spinner("line")
         self._latest: Progress | None = None
 
@@ -136,8 +183,10 @@ class _LiveLine:
 
         line = Text(no_wrap=True, overflow="ellipsis")
         line.append(f"{time.perf_counter() - self._start:6.1f} s  ", style="dim")
-        if self._latest is None:
-            line.append("preparing (the first time, kernels are compiled)")
+        if self._compiling.now():
+            line.append("compiling kernels (once per machine)")
+        elif self._latest is None:
+            line.append("preparing")
         else:
             line.append(self._latest.stage, style="bold")
             for name, text in _figures(self._latest):

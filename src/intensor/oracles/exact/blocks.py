@@ -75,11 +75,12 @@ def fill_tables(matrix: AnyArray, firsts: IndexArray, out_table: AnyArray) -> No
         start += 1 << rows
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def sum_of_columns(table: AnyArray, base: AnyArray, out_sums: AnyArray) -> None:
     """Write the cost of each choice to its block: ``base`` plus the negative table entries."""
     zero = table.dtype.type(0)
-    out_sums[:] = base
+    for c in range(out_sums.size):
+        out_sums[c] = base[c]
     for a in range(table.shape[0]):
         column = table[a]
         for c in range(out_sums.size):
@@ -102,6 +103,16 @@ def add_table(table: AnyArray, other: AnyArray, sign: Any, out_sums: AnyArray) -
             for c in range(out_sums.size):
                 column[c] -= change[c]
                 out_sums[c] += min(column[c], zero)
+
+
+@njit(cache=True, nogil=True)
+def add_matrix(matrix: AnyArray, sign: Any, out_matrix: AnyArray) -> None:
+    """Add or subtract a matrix in place. Numba's ``+=`` takes ten times as long to compile."""
+    kind = matrix.dtype.type
+    for i in range(matrix.shape[0]):
+        row, out_row = matrix[i], out_matrix[i]
+        for a in range(row.size):
+            out_row[a] += row[a] if sign > 0 else kind(-row[a])
 
 
 @njit(cache=True, nogil=True)
@@ -168,6 +179,15 @@ def gather(table: AnyArray, which: AnyArray) -> Any:
 
 
 @njit(cache=True, nogil=True)
+def pick(values: AnyArray, which: AnyArray) -> Any:
+    """Return the values that belong to the choices kept."""
+    out = np.empty(which.size, dtype=values.dtype)
+    for c in range(which.size):
+        out[c] = values[which[c]]
+    return out
+
+
+@njit(cache=True, nogil=True, inline="always")
 def best_rows(
     matrix: AnyArray, blocks: Blocks, out_rows: WordArray, out_columns: IndexArray
 ) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from intensor._arrays import AnyArray, IndexArray
-from intensor.oracles.exact.blocks import Blocks, gather, least_sums, promising
+from intensor.oracles.exact.blocks import Blocks, gather, least_sums, pick, promising
 from intensor.runtime.compiling import njit
 
 LARGEST = np.int64(1 << 62)
@@ -68,7 +68,7 @@ def _other_choices(ends: IndexArray, one: int, two: int, n_pairs: int) -> Any:
     return others[:kept], new_ends
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _with_pairs(
     blocks: Blocks, others: AnyArray, left: AnyArray, right: AnyArray, ends: IndexArray
 ) -> Any:
@@ -81,8 +81,9 @@ def _with_pairs(
     new_base = np.empty(kept + count, dtype=table.dtype)
     new_sums = np.empty(kept + count, dtype=table.dtype)
     new_rows = np.empty((rows.shape[0], kept + count), dtype=np.uint64)
-    new_base[:kept] = base[others]
-    new_sums[:kept] = sums[others]
+    for c in range(kept):
+        new_base[c] = base[others[c]]
+        new_sums[c] = sums[others[c]]
     pair_base, pair_sums = new_base[kept:], new_sums[kept:]
     for c in range(count):
         pair_base[c] = base[left[c]] + base[right[c]]
@@ -128,5 +129,6 @@ def merge_blocks(blocks: Blocks, cutoff: Any, max_pairs: int) -> Any:
         if not dead:
             which, ends = promising(blocks.sums, blocks.ends, cutoff)
             table, rows = gather(blocks.table, which), gather(blocks.rows, which)
-            blocks = Blocks(table, blocks.base[which], blocks.sums[which], rows, ends)
+            base, sums = pick(blocks.base, which), pick(blocks.sums, which)
+            blocks = Blocks(table, base, sums, rows, ends)
     return dead, blocks

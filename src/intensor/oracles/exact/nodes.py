@@ -65,6 +65,12 @@ def root_node(slabs: Slabs, firsts: IndexArray, n_open: int) -> Node:
             for c in range(n_choices):
                 table[a, c] += min(tables[i, a, c], zero)
     base = np.zeros(n_choices, dtype=tables.dtype)
+    choices = np.empty(n_choices, dtype=np.uint32)
+    for c in range(n_choices):
+        choices[c] = c
+    columns = np.empty(n_columns, dtype=np.int64)
+    for a in range(n_columns):
+        columns[a] = a
     sums = np.empty(n_choices, dtype=tables.dtype)
     sum_of_columns(table, base, sums)
     rows = np.zeros(((costs.shape[1] + 63) >> 6, n_choices), dtype=np.uint64)
@@ -78,9 +84,8 @@ def root_node(slabs: Slabs, firsts: IndexArray, n_open: int) -> Node:
                     rows[i >> 6, start + c] |= ONE << np.uint64(i & 63)
         start += size
         ends[b] = start
-    choices = np.arange(n_choices).astype(np.uint32)
     blocks = Blocks(table, base, sums, rows, ends)
-    return Node(blocks, choices, np.arange(n_columns), n_open, 0)
+    return Node(blocks, choices, columns, n_open, 0)
 
 
 @njit(cache=True, nogil=True)

@@ -51,15 +51,25 @@ def empty_pool(
 
 
 @njit(cache=True, nogil=True)
+def _worst(costs: IndexArray) -> int:
+    """Return the first entry of the largest cost."""
+    worst = 0
+    for slot in range(costs.size):
+        if costs[slot] > costs[worst]:
+            worst = slot
+    return worst
+
+
+@njit(cache=True, nogil=True)
 def begin_pattern(pool: BoxPool) -> None:
     """Begin another pattern: it must beat the target and, in a full pool, the worst box."""
     pool.slot[0] = -1
     pool.cutoff[0] = pool.target[0]
     if pool.n_boxes[0] == pool.costs.size:
-        pool.cutoff[0] = min(pool.target[0], pool.costs.max())
+        pool.cutoff[0] = min(pool.target[0], pool.costs[_worst(pool.costs)])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def offer(
     pool: BoxPool, cost: Any, rest: Any, slabs_on: Any, rows: WordArray, column_sums: IndexArray
 ) -> None:
@@ -73,11 +83,12 @@ def offer(
         slot = pool.n_boxes[0]
         pool.n_boxes[0] += 1
     elif slot < 0:
-        slot = np.argmax(pool.costs)
+        slot = _worst(pool.costs)
     pool.costs[slot] = cost
     pool.rests[slot] = rest
     pool.slabs_on[slot] = slabs_on
-    pool.rows[slot] = rows
+    for word in range(rows.size):
+        pool.rows[slot, word] = rows[word]
     for a in range(column_sums.size):
         pool.columns[slot, a] = column_sums[a] < 0
     pool.cutoff[0] = cost

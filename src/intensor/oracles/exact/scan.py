@@ -15,11 +15,13 @@ from intensor.oracles.exact.blocks import (
     ADD,
     SUBTRACT,
     Blocks,
+    add_matrix,
     add_table,
     count_choices,
     fill_tables,
     gather,
     least_sum,
+    pick,
     promising,
 )
 from intensor.oracles.exact.multipliers import FREE, LEAVE_FREE, ascend
@@ -84,13 +86,21 @@ def _scan_slabs(
             continue
         which, new_ends = promising(sums, ends, cutoff)
         rows = gather(blocks.rows, which)
-        kept = Blocks(gather(table, which), blocks.base[which], sums[which], rows, new_ends)
-        node = Node(kept, root.choices[which], root.columns, n_open, counted << n_open)
+        base, kept_sums = pick(blocks.base, which), pick(sums, which)
+        kept = Blocks(gather(table, which), base, kept_sums, rows, new_ends)
+        node = Node(kept, pick(root.choices, which), root.columns, n_open, counted << n_open)
         if len(search_tree(node, slabs, rest, pool, stop, UNLIMITED)) > 0:
             return False
         begin_pattern(pool)
         cutoff = pool.cutoff[0]
     return True
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _add_stack(stack: AnyArray, sign: Any, out_stack: AnyArray) -> None:
+    """Add or subtract a stack of matrices in place."""
+    for i in range(stack.shape[0]):
+        add_matrix(stack[i], sign, out_stack[i])
 
 
 @njit(cache=True, nogil=True)
@@ -112,19 +122,17 @@ def scan(
     tables = np.empty(
         (costs.shape[1] - 1, costs.shape[3], count_choices(firsts)), dtype=costs.dtype
     )
-    stack = costs[0].copy()
+    stack = np.zeros(costs.shape[1:], dtype=costs.dtype)
     slabs = Slabs(stack, tables)
     rest = rest_codes[0] ^ (rest_codes[0] >> 1)
+    _add_stack(costs[0], ADD, stack)
     for i in range(costs.shape[0] - 1):
         if (rest >> i) & 1:
-            stack += costs[1 + i]
+            _add_stack(costs[1 + i], ADD, stack)
     for code in range(rest_codes[0], rest_codes[1]):
         if code > rest_codes[0]:
             bit = _changed_bit(code)
-            if (rest >> bit) & 1:
-                stack -= costs[1 + bit]
-            else:
-                stack += costs[1 + bit]
+            _add_stack(costs[1 + bit], SUBTRACT if (rest >> bit) & 1 else ADD, stack)
             rest ^= 1 << bit
         for i in range(tables.shape[0]):
             fill_tables(stack[1 + i], firsts, tables[i])
@@ -171,7 +179,7 @@ def scan_listed(
             inside = _is_inside(index, pattern >> n_slabs, lengths)
             for i in range(n_slabs if inside else 0):
                 if (pattern >> i) & 1:
-                    matrix += costs[index, i]
+                    add_matrix(costs[index, i], ADD, matrix)
         if not _scan_slabs(slabs, firsts, none, position, one_code, pool, stop):
             return False
     return True

@@ -12,17 +12,24 @@ from typing import Any
 import numpy as np
 
 from intensor._arrays import AnyArray, FlagArray, IndexArray
-from intensor.oracles.exact.blocks import Blocks, best_rows, gather, least_sum, promising
+from intensor.oracles.exact.blocks import (
+    ADD,
+    Blocks,
+    add_matrix,
+    best_rows,
+    gather,
+    least_sum,
+    pick,
+    promising,
+)
 from intensor.oracles.exact.merging import merge_blocks
 from intensor.oracles.exact.multipliers import DECIDE, FREE, LEAVE_FREE, ascend
-from intensor.oracles.exact.nodes import Node, Slabs, bound_of
+from intensor.oracles.exact.nodes import Node, Slabs
 from intensor.oracles.exact.pool import BoxPool, begin_pattern, offer
 from intensor.runtime.compiling import njit
 
 UNLIMITED = np.int64(1 << 62)
 """Number of steps of a search that goes to its end."""
-SLAB_OFF, SLAB_ON = np.bool_(False), np.bool_(True)
-"""Decisions about a slab. Numba would compile a kernel twice for constants of Python."""
 LEAN_WEIGHT = 3
 """Weight of a column's lean to one side against its absolute sum, when a column is chosen."""
 MIN_PAIRS, PAIRS_PER_CHOICE = 512, 4
@@ -55,22 +62,19 @@ def _branch_on_slab(node: Node, slabs: Slabs, cutoff: Any, out_nodes: list[Node]
     blocks, columns = node.blocks, node.columns
     status = np.full(columns.size, FREE, dtype=np.uint8)
     lean = np.empty(columns.size, dtype=np.int64)
-    if bound_of(node) >= cutoff or ascend(blocks, cutoff, LEAVE_FREE, status, lean):
+    if least_sum(blocks.sums, blocks.ends) >= cutoff:
+        return
+    if ascend(blocks, cutoff, LEAVE_FREE, status, lean):
         return
     which, ends = promising(blocks.sums, blocks.ends, cutoff)
-    choices, base, rows = node.choices[which], blocks.base[which], gather(blocks.rows, which)
+    choices, rows = pick(node.choices, which), gather(blocks.rows, which)
     n_open = node.n_open - 1
-    slab = slabs.tables[n_open]
-    table_off, sums_off = _decide_slab(blocks.table, which, choices, slab, SLAB_OFF)
-    table_on, sums_on = _decide_slab(blocks.table, which, choices, slab, SLAB_ON)
-    blocks_off = Blocks(table_off, base, sums_off, rows, ends)
-    blocks_on = Blocks(table_on, base.copy(), sums_on, rows, ends)
-    off = Node(blocks_off, choices, columns, n_open, node.slabs_on)
-    on = Node(blocks_on, choices, columns, n_open, node.slabs_on | (1 << n_open))
-    if bound_of(off) < cutoff:
-        out_nodes.append(off)
-    if bound_of(on) < cutoff:
-        out_nodes.append(on)
+    for on in range(2):
+        table, sums = _decide_slab(blocks.table, which, choices, slabs.tables[n_open], on == 1)
+        if least_sum(sums, ends) < cutoff:
+            child = Blocks(table, pick(blocks.base, which), sums, rows, ends)
+            slabs_on = node.slabs_on | (on << n_open)
+            out_nodes.append(Node(child, choices, columns, n_open, slabs_on))
 
 
 @njit(cache=True, nogil=True)
@@ -105,7 +109,7 @@ def _decide_column(node: Node, status: FlagArray, branch: Any, on: Any, cutoff: 
     new_base = np.empty(which.size, dtype=table.dtype)
     for c in range(which.size):
         new_base[c] = base[which[c]] + (column[which[c]] if on else zero)
-    blocks = Blocks(new_table, new_base, changed[which], gather(rows, which), new_ends)
+    blocks = Blocks(new_table, new_base, pick(changed, which), gather(rows, which), new_ends)
     return dead, Node(blocks, node.choices[:0], new_columns, 0, node.slabs_on)
 
 
@@ -124,7 +128,7 @@ def _column_to_branch_on(
     columns: IndexArray, status: FlagArray, lean: IndexArray, weights: IndexArray
 ) -> Any:
     """Return the position of the free column that weighs much and leans little; -1 for none."""
-    branch: Any = np.int64(-1)  # not a constant of Python: see SLAB_OFF
+    branch: Any = np.int64(-1)  # not a constant of Python: see ADD
     best_score = np.int64(0)
     for a in range(columns.size):
         if status[a] == FREE:
@@ -151,31 +155,30 @@ def _branch_on_column(
     node = Node(blocks, node.choices, node.columns, node.n_open, node.slabs_on)
     status = np.full(node.columns.size, FREE, dtype=np.uint8)
     lean = np.empty(node.columns.size, dtype=np.int64)
-    _try_rows(matrix, node, rest, pool)
-    cutoff = pool.cutoff[0]
-    if bound_of(node) >= cutoff or ascend(blocks, cutoff, DECIDE, status, lean):
-        return
-    _try_rows(matrix, node, rest, pool)
-    cutoff = pool.cutoff[0]
+    for ascended in range(2):
+        _try_rows(matrix, node, rest, pool)
+        cutoff = pool.cutoff[0]
+        if least_sum(blocks.sums, blocks.ends) >= cutoff:
+            return
+        if not ascended and ascend(blocks, cutoff, DECIDE, status, lean):
+            return
     branch = _column_to_branch_on(node.columns, status, lean, weights)
-    if branch < 0 or bound_of(node) >= cutoff:
+    if branch < 0:
         return
     likely = lean[branch] < 0
-    one_dead, one = _decide_column(node, status, branch, not likely, cutoff)
-    two_dead, two = _decide_column(node, status, branch, likely, cutoff)
-    if not one_dead:
-        out_nodes.append(one)
-    if not two_dead:
-        out_nodes.append(two)
+    for on in (not likely, likely):
+        dead, child = _decide_column(node, status, branch, on, cutoff)
+        if not dead:
+            out_nodes.append(child)
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _sum_slabs(costs: AnyArray, slabs_on: Any, out_weights: IndexArray) -> Any:
     """Return the sum of the slabs that are on; write the absolute sum of each of its columns."""
-    matrix = costs[0].copy()
-    for i in range(1, costs.shape[0]):
-        if (slabs_on >> (i - 1)) & 1:
-            matrix += costs[i]
+    matrix = np.zeros((costs.shape[1], costs.shape[2]), dtype=costs.dtype)
+    for i in range(costs.shape[0]):
+        if i == 0 or (slabs_on >> (i - 1)) & 1:
+            add_matrix(costs[i], ADD, matrix)
     for a in range(matrix.shape[1]):
         out_weights[a] = 0
         for i in range(matrix.shape[0]):

@@ -19,13 +19,13 @@ the factor is computed anew when it is not. The loops are ``kernels.simplex_weig
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 
 from intensor._arrays import FloatArray, IndexArray
 from intensor.kernels.pair_exchange import exchange
 from intensor.kernels.simplex_weights import improve_weights
+from intensor.runtime.budget import Budget
 from intensor.runtime.threads import one_blas_thread
 from intensor.solver.fast.tuning import TUNING, Tuning
 from intensor.storage.reader import Tree, TreeReader
@@ -131,7 +131,7 @@ class Master:
                     return
                 self._pause = self._tuning.exchange_pause
             self._pause -= 1
-        started, size = time.perf_counter(), self.size
+        clock, size = Budget(), self.size  # does not count compiling
         ridge = RELATIVE_RIDGE * max(float(np.trace(gram[:count, :count])) / max(count, 1), 1e-300)
         if not self._factored:
             self._refactor(gram, ridge)
@@ -150,7 +150,7 @@ class Master:
         )
         self.rounds += rounds
         if size >= self._tuning.exchange_support:
-            self._seconds_per_square = (time.perf_counter() - started) / max(size, 1) ** 2
+            self._seconds_per_square = clock.elapsed / max(size, 1) ** 2
 
     def _exchange(
         self, gram: FloatArray, count: int, half_gradient: FloatArray, tolerance: float
