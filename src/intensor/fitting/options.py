@@ -193,6 +193,8 @@ def check_options(**given: Any) -> Options:
     _refuse_unknown(given)
     option = {one.name: one.check(given.get(one.name, one.default)) for one in FIT_OPTIONS}
     version, device = find_version(option["version"]), find_device(option["device"])
+    if option["radius"] is not None or not version.gradable:
+        _settle_for_one_problem(option)
     kinds = _list_kinds(option, version)
     scales = _list_scales(option["transform"], option["baseline"], kinds)
     if any(scale.additive for scale in scales) and not version.signed:
@@ -230,6 +232,17 @@ def check_options(**given: Any) -> Options:
         ),
         effort=EFFORTS[option["effort"]],
     )
+
+
+def _settle_for_one_problem(option: dict[str, Any]) -> None:
+    """Take everything that is left open to be "none".
+
+    A given radius is in the fitted scale, and versions of the paper solve its problem as it is:
+    both ask for one problem and its proof, not for the best prediction.
+    """
+    for name in ("transform", "baseline", "remainder"):
+        if isinstance(option[name], str) and option[name] == AUTO:
+            option[name] = "none"
 
 
 def _refuse_unknown(given: Mapping[str, Any]) -> None:

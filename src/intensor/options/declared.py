@@ -209,7 +209,9 @@ RADIUS = Option(
     name="radius",
     default="auto",
     summary=SOLVE_RADIUS.summary,
-    details='It is in the fitted scale. "auto" chooses it by validation.',
+    details='It is in the fitted scale. "auto" chooses it by validation. A number asks for one '
+    'problem and its proof: transform, baseline and remainder are then "none" unless they are '
+    "named.",
     rule=ranges.check_radius_or_auto,
     type=NumberOrText,
     metavar="auto|NUMBER",
