@@ -24,13 +24,20 @@ EVERY_CELL = np.argwhere(np.ones((6, 6, 6)))
 WEIGHTS = np.random.default_rng(1).integers(0, 4, 150)
 
 
-BOXES = {"components": "boxes", "n_solutions": 1}
+PLAIN = {"transform": "none", "baseline": "none", "remainder": "none", "validation": 0.1}
+"""Options of a fit in the units of the data, by terms alone, with cells held out once."""
+BOXES = {**PLAIN, "components": "boxes", "n_solutions": 1}
 """Options of a fit of boxes alone: the walk along radii, and one solution."""
 
 
 def options_of(*, effort=None, **given):
     """Return checked options of a fit of boxes, with another effort if one is given."""
     return dataclasses.replace(check_options(**BOXES | given), effort=effort or Effort())
+
+
+def plain_options(**given):
+    """Return checked options; what is not given is plain, so that little has to be chosen."""
+    return check_options(**PLAIN | given)
 
 
 def fitted(data=NOISY, *, values=None, callback=None, sample_weight=None, client=None, **options):

@@ -13,10 +13,10 @@ import pytest
 
 import intensor
 import zoo
+from fitting_cases import plain_options
 from graded_cases import graded_fit, graded_result, random_model
 from intensor.errors import ModelFileError, RadiusWarning
 from intensor.fitting.fit import fit
-from intensor.fitting.options import check_options
 from intensor.model.model import build_model
 from intensor.problem.vertex import Vertices, pack_vertices
 from naming import naming
@@ -429,7 +429,7 @@ def test_honest_results_are_accepted(name):
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    made = fit(DATA.coords, DATA.values, check_options(radius=1.0, rtol=1e-7), shape=DATA.shape)
+    made = fit(DATA.coords, DATA.values, plain_options(radius=1.0, rtol=1e-7), shape=DATA.shape)
     assert made.result.witness is not None
     made.save(tmp_path_factory.mktemp("files") / "model.npz")
     return tmp_path_factory.getbasetemp() / "files0" / "model.npz", made
@@ -549,7 +549,7 @@ def test_an_infinite_tolerance_is_read_where_nothing_is_claimed_of_it(saved, tmp
 
 
 def test_radii_of_a_path_are_positive_and_finite(tmp_path):
-    made = fit(DATA.coords, DATA.values, check_options(n_radii=2, rtol=1e-3), shape=DATA.shape)
+    made = fit(DATA.coords, DATA.values, plain_options(n_radii=2, rtol=1e-3), shape=DATA.shape)
     made.save(tmp_path / "model.npz")
     for wrong in (0.0, -1.0, np.inf, np.nan):
         changes = {"path_0_radii": lambda a, wrong=wrong: np.full_like(a, wrong)}
@@ -571,7 +571,7 @@ def test_a_fit_that_predicts_with_another_model_is_refused(saved):
 
 def test_counts_are_compared_up_to_the_scale_of_the_weights():
     weights = np.random.default_rng(4).integers(1, 4, 60)
-    options = check_options(radius=1.0)
+    options = plain_options(radius=1.0)
     made = fit(DATA.coords, DATA.values, options, shape=DATA.shape, sample_weight=weights)
     for same in (weights, 0.3 * weights):
         assert made.verify(DATA.coords, DATA.values, sample_weight=same).ok

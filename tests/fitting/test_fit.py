@@ -15,6 +15,7 @@ from fitting_cases import (
     WEIGHTS,
     checked,
     fitted,
+    plain_options,
     problem,
     repeated,
 )
@@ -33,7 +34,7 @@ from intensor.errors import (
 )
 from intensor.fitting.fit import fit
 from intensor.fitting.kriging import MAX_MODE_LENGTH
-from intensor.fitting.options import DEFAULT_RTOL, check_options
+from intensor.fitting.options import DEFAULT_RTOL
 from intensor.solver.result import Status
 
 
@@ -140,7 +141,7 @@ def test_tensors_that_cannot_be_kriged_are_refused_or_not_kriged(data, figures):
 
 @pytest.mark.parametrize("remainder", ["kriging", "auto"])
 def test_very_little_data_can_be_kriged(remainder):
-    options = check_options(exact="off", remainder=remainder)
+    options = plain_options(exact="off", remainder=remainder)
     single = fit([[1, 2], [1, 2]], [2.0, 4.0], options)
     assert single.predict([[1, 2]]) == pytest.approx([3.0], rel=1e-6)
     assert (single.predictor.remainder is None) == (remainder == "auto")  # nothing to validate
@@ -199,7 +200,7 @@ def test_the_versions_of_the_paper_fit_too():
 @pytest.mark.parametrize("options", [{}, {"transform": "auto", "baseline": "auto"}], ids=str)
 @pytest.mark.parametrize("n_solutions", [1, 3])
 def test_a_single_cell_is_fitted_without_validation(options, n_solutions):
-    options = check_options(exact="off", n_solutions=n_solutions, **options)
+    options = plain_options(exact="off", n_solutions=n_solutions, **options)
     found = fit([[1, 2], [1, 2]], [2.0, 4.0], options)
     assert found.validation is None
     assert found.n_solutions == n_solutions
@@ -217,7 +218,7 @@ def test_zeros_are_predicted_as_zeros(baseline):
 
 
 def test_two_cells_are_validated():
-    found = fit([[0], [1]], [1.0, 3.0], check_options(exact="off"))
+    found = fit([[0], [1]], [1.0, 3.0], plain_options(exact="off"))
     assert found.validation.held_out == 1.0
     assert found.n == 2
     assert found.predict([[0], [1]]).tolist() == pytest.approx([1.0, 3.0], abs=0.5)
@@ -227,7 +228,7 @@ def test_repeated_observations_all_count():
     coords, values = np.repeat(NOISY.coords, 3, axis=0), np.repeat(NOISY.values, 3)
     values[1::3] *= 1.5
     values[2::3] *= 0.5
-    found = fit(coords, values, check_options(exact="off", radius=0.8, rtol=1e-7), shape=(6, 6, 6))
+    found = fit(coords, values, plain_options(exact="off", radius=0.8, rtol=1e-7), shape=(6, 6, 6))
     alone = fitted(radius=0.8, rtol=1e-7)
     assert found.n == 450
     assert found.objective > alone.objective
@@ -241,17 +242,17 @@ def test_bad_data_is_refused():
     with pytest.raises(ValuesError, match="sample_weight has shape"):
         fitted(sample_weight=np.ones(3))
     with pytest.raises(EmptyDataError):
-        fit(np.empty((0, 2), dtype=int), [], check_options())
+        fit(np.empty((0, 2), dtype=int), [], plain_options())
     with pytest.raises(CoordinateError):
-        fit([[5, 0]], [1.0], check_options(), shape=(3, 3))
+        fit([[5, 0]], [1.0], plain_options(), shape=(3, 3))
 
 
 def test_labels_give_the_shape():
     labels = Labels(modes=("a", "b"), indices=(np.arange(4), np.array(["x", "y"], dtype=object)))
-    found = fit([[0, 0], [2, 1]], [1.0, 2.0], check_options(exact="off"), labels=labels)
+    found = fit([[0, 0], [2, 1]], [1.0, 2.0], plain_options(exact="off"), labels=labels)
     assert found.labels is labels
     assert found.shape == (4, 2)
-    plain = fit([[0, 0], [2, 1]], [1.0, 2.0], check_options(exact="off"))
+    plain = fit([[0, 0], [2, 1]], [1.0, 2.0], plain_options(exact="off"))
     assert plain.shape == (3, 2)
     assert plain.labels.plain
     assert plain.labels.modes == ("mode_0", "mode_1")
@@ -263,7 +264,7 @@ def test_inputs_are_not_changed():
     for array in (coords, values, weights):
         array.flags.writeable = False
     chosen = {"transform": "auto", "baseline": "auto", "n_solutions": 2, "n_radii": 2}
-    options = check_options(exact="off", **chosen)
+    options = plain_options(exact="off", **chosen)
     fit(coords, values, options, shape=(6, 6, 6), sample_weight=weights)
     assert np.array_equal(coords, NOISY.coords)
     assert np.array_equal(values, NOISY.values)

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import strategies as st
 
 import intensor
+from fitting_cases import plain_options
 from forall import forall
 from graded_cases import graded_fit
 from intensor.data.labels import Labels
 from intensor.errors import FileFormatError, LabelError, ModelFileError, RadiusWarning, SettingError
 from intensor.fitting.fit import fit
 from intensor.fitting.model_file import load, save
-from intensor.fitting.options import check_options
 from intensor.fitting.path import GRADED_COLUMNS, PATH_COLUMNS, PATH_TEXTS
 from intensor.fitting.record import Validation
 from intensor.solver.result import Status
@@ -37,7 +37,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def plain(data):
-    made = fit(data.coords, data.values, check_options(radius=0.5), shape=data.shape)
+    made = fit(data.coords, data.values, plain_options(radius=0.5), shape=data.shape)
     assert made.result.witness is not None
     return made
 
@@ -45,7 +45,7 @@ def plain(data):
 @pytest.fixture(scope="module")
 def automatic(data):
     """A fit that has chosen between graded components and boxes."""
-    made = fit(data.coords, data.values, check_options(n_radii=3, rtol=1e-6), shape=data.shape)
+    made = fit(data.coords, data.values, plain_options(n_radii=3, rtol=1e-6), shape=data.shape)
     assert [path.graded for path in made.validation.paths] == [True, False]
     return made
 
@@ -53,7 +53,7 @@ def automatic(data):
 @pytest.fixture(scope="module")
 def rich(data):
     chosen = {"transform": "sqrt", "baseline": "additive", "n_solutions": 2, "n_radii": 3}
-    options = check_options(**chosen, components="boxes", rtol=1e-6)
+    options = plain_options(**chosen, components="boxes", rtol=1e-6)
     found = fit(data.coords, data.values, options, shape=data.shape)
     steps = ((0.25, 0.5), (0.1, 0.4))
     return replace(found, validation=replace(found.validation, approach=steps))
@@ -62,7 +62,7 @@ def rich(data):
 @pytest.fixture(scope="module")
 def kriged(data):
     chosen = {"transform": "sqrt", "baseline": "additive", "n_radii": 2, "remainder": "kriging"}
-    options = check_options(**chosen, components="boxes", rtol=1e-6)
+    options = plain_options(**chosen, components="boxes", rtol=1e-6)
     made = fit(data.coords, data.values, options, shape=data.shape)
     assert np.abs(made.predictor.remainder.field).max() > 0.0
     return made
@@ -133,7 +133,7 @@ def test_the_remainder_comes_back(kriged, plain, tmp_path):
 
 
 def test_a_transform_of_functions_cannot_be_saved(data, tmp_path):
-    options = check_options(radius=2.0, transform=(np.cbrt, lambda x: x**3))
+    options = plain_options(radius=2.0, transform=(np.cbrt, lambda x: x**3))
     made = fit(data.coords, data.values, options, shape=data.shape)
     with pytest.raises(SettingError, match="custom transform"):
         made.save(tmp_path / "model.npz")
@@ -604,7 +604,7 @@ def columns(draw, length):
     data=st.data(),
 )
 def test_a_fit_comes_back_to_the_last_bit(raw, factor, transform, baseline, exact, data):
-    options = check_options(
+    options = plain_options(
         radius=factor * max(float(raw.values.max()), 1e-3),
         transform=transform,
         baseline=baseline,

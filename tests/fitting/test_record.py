@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import intensor
+from fitting_cases import plain_options
 from intensor.errors import CoordinateError, UnseenIndexError
 from intensor.fitting.fit import fit
-from intensor.fitting.options import check_options
 
 DATA = intensor.planted((5, 5, 4), 90, noise=0.1)
 
 
 @pytest.fixture(scope="module")
 def found():
-    options = check_options(
+    options = plain_options(
         transform="auto", components="boxes", n_solutions=2, n_radii=3, rtol=1e-3
     )
     return fit(DATA.coords, DATA.values, options, shape=(6, 5, 4))
@@ -79,13 +79,13 @@ def test_predictions_are_clipped_to_the_range_of_the_fit(found, clip):
 
 
 def test_the_range_reaches_the_fit_and_its_full_tensor():
-    options = check_options(radius=1.0, exact="off", clip=(0.1, None))
+    options = plain_options(radius=1.0, exact="off", clip=(0.1, None))
     made = fit(DATA.coords, DATA.values, options, shape=(6, 5, 4))
     assert made.clip == (0.1, None)
     long = fit(DATA.coords, DATA.values, options, shape=(10**6, 5, 4))
     assert long.clip == (0.1, None)
     assert long.predict([[999_999, 0, 0]])[0] >= 0.1
-    assert fit(DATA.coords, DATA.values, check_options(radius=1.0, exact="off")).clip is None
+    assert fit(DATA.coords, DATA.values, plain_options(radius=1.0, exact="off")).clip is None
     simple = made.simplify(2, DATA.coords, DATA.values)
     assert simple.fit.clip == (0.1, None)
 
@@ -110,7 +110,7 @@ def test_coordinates_that_are_not_integers_are_refused(found):
 
 @pytest.mark.parametrize("baseline", ["none", "additive"])
 def test_coordinates_of_another_tensor_are_refused(baseline):
-    options = check_options(baseline=baseline, radius=0.8, exact="off")
+    options = plain_options(baseline=baseline, radius=0.8, exact="off")
     made = fit(DATA.coords, DATA.values, options, shape=DATA.shape)
     with pytest.raises(CoordinateError):
         made.verify(DATA.coords + 9, DATA.values)

@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 
 import intensor
+from fitting_cases import plain_options
 from graded_cases import graded_model_in
 from intensor.data.labels import number_labels
 from intensor.errors import CoordinateError, NegativeValueError, SettingError, ValuesError
 from intensor.fitting.fit import fit
 from intensor.fitting.kriging import MAX_MODE_LENGTH
-from intensor.fitting.options import check_options
 from report.cases import make_fit
 
 
@@ -125,7 +125,7 @@ def test_indices_without_observations():
     shape = (MAX_MODE_LENGTH + 100, 5)
     coords = np.stack((rng.integers(0, 30, 100) * 7, rng.integers(0, 5, 100)), axis=1)
     values = rng.random(100) + 0.5
-    made = fit(coords, values, check_options(radius=5.0, exact="off"), labels=number_labels(shape))
+    made = fit(coords, values, plain_options(radius=5.0, exact="off"), labels=number_labels(shape))
     found = made.simplify(2, coords, values)
     assert found.fit.shape == shape
     assert found.fit.verify(coords, values).ok

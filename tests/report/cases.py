@@ -8,9 +8,9 @@ import re
 
 import numpy as np
 
+from fitting_cases import plain_options
 from intensor.data.labels import Labels
 from intensor.fitting.fit import fit
-from intensor.fitting.options import check_options
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -55,14 +55,14 @@ def _fit(shape, n, labels, *, seed=0, **options):
     factors = [rng.random(length) + 0.2 for length in shape]
     values = np.prod([f[c] for f, c in zip(factors, coords.T, strict=True)], axis=0) * 100.0
     values = np.maximum(values + rng.normal(0.0, 2.0, n), 0.0)
-    chosen = check_options(**{"radius": 200.0, "exact": "off", **options})
+    chosen = plain_options(**{"radius": 200.0, "exact": "off", **options})
     return fit(coords, values, chosen, labels=labels), coords, values
 
 
 def small_fit(values, **options):
     """Return (fit, coords, values) of a 3 x 4 tensor, whose first cells have the given values."""
     coords = np.argwhere(np.ones((3, 4)))[: len(values)]
-    return fit(coords, values, check_options(**options)), coords, values
+    return fit(coords, values, plain_options(**options)), coords, values
 
 
 def hostile_labels(shape=(3, 9, 4)):

@@ -6,11 +6,11 @@ import warnings
 
 import numpy as np
 
+from fitting_cases import plain_options
 from intensor.data.observations import observe
 from intensor.errors import EmptyModelWarning, RadiusWarning, RemainderWarning
 from intensor.fitting.fit import fit
 from intensor.fitting.kriging import can_krige
-from intensor.fitting.options import check_options
 
 from .problems import RTOL, Problem, _coords, _radius, _shape, _values, draw
 
@@ -138,7 +138,7 @@ class CutFit:
             found = fit(
                 self.coords,
                 self._raw,
-                check_options(**options),
+                plain_options(**options),
                 shape=self.shape,
                 sample_weight=self.weights,
             )
