@@ -116,8 +116,10 @@ def rank(entrants: Sequence[Entrant], held_out: Sequence[Split], scoring: Scorin
 
     They are compared by their scores, except those whose error alone is far above the least.
     """
-    folds = _collect(entrants, held_out)
     errors = [one.error for one in entrants]
+    if any(one.cut for one in entrants):  # which may have predicted other cells
+        return sorted(range(len(entrants)), key=lambda number: errors[number])
+    folds = _collect(entrants, held_out)
     most = MAX_FIRST_RATIO * min(errors)
     scores = []
     for number, one in enumerate(entrants):
@@ -130,9 +132,21 @@ def rank(entrants: Sequence[Entrant], held_out: Sequence[Split], scoring: Scorin
 def blend(entrants: Sequence[Entrant], held_out: Sequence[Split], scoring: Scoring) -> Blend:
     """Choose the shares of candidates on the held-out cells.
 
-    The error of a blend that is reported for a fold is that of shares which all other folds chose,
-    if there are several.
+    Candidates that a limit cut off have no share, unless that is all there is. The error that is
+    reported for a fold is that of shares which all other folds chose, if there are several.
     """
+    finished = [number for number, one in enumerate(entrants) if not one.cut]
+    if not finished:
+        return single(entrants, held_out, scoring, rank(entrants, held_out, scoring)[0])
+    found = _blend_finished([entrants[number] for number in finished], held_out, scoring)
+    shares = np.zeros(len(entrants))
+    shares[finished] = found.shares
+    return found._replace(shares=shares)
+
+
+def _blend_finished(
+    entrants: Sequence[Entrant], held_out: Sequence[Split], scoring: Scoring
+) -> Blend:
     folds = _collect(entrants, held_out)
     chooser = _Chooser(entrants, held_out, scoring)
     shares = chooser.choose(folds)
@@ -147,10 +161,12 @@ def single(
     entrants: Sequence[Entrant], held_out: Sequence[Split], scoring: Scoring, chosen: int
 ) -> Blend:
     """Return the blend in which one candidate has it all."""
-    shares = np.eye(len(entrants))[chosen]
-    folds = _collect(entrants, held_out)
-    chooser = _Chooser(entrants, held_out, scoring)
-    return chooser.report(shares, folds, [shares] * len(folds))
+    shares, only = np.eye(len(entrants))[chosen], entrants[chosen]
+    if only.cut:
+        return Blend(shares, only.error, math.inf)
+    folds, whole = _collect([only], held_out), np.ones(1)
+    found = _Chooser([only], held_out, scoring).report(whole, folds, [whole] * len(folds))
+    return found._replace(shares=shares)
 
 
 class _Chooser:

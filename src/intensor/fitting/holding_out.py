@@ -31,6 +31,9 @@ DRAWS_PER_MISSING = 8
 """Cells drawn at random for each missing cell that is wanted: many may be observed."""
 MIN_HELD_OUT_PIECES = 8
 """Fewest pieces that are held out at a time, if pieces are more than single cells."""
+MIN_FILLED_SHARE = 0.4
+"""Least share of the cells of pieces with observations that is observed. Otherwise cells are
+missing in such pieces too, and it is those that users ask for."""
 MIN_IMPROVEMENT = 0.08
 """Least decrease of the discrepancy, which is at most the number of modes, for larger pieces."""
 ENOUGH_HELD_OUT, ENOUGH_PIECES = 1 << 13, 1 << 8
@@ -118,7 +121,9 @@ def find_extents(samples: Samples, *, share: float, seed: int) -> tuple[int, ...
         numbers = _tile(cells, shape, extents, seed)
         n_pieces = int(numbers.max()) + 1
         n_held_out = round(share * n_pieces)
-        if n_held_out < (MIN_HELD_OUT_PIECES if max(extents) > 1 else 1):
+        filled = len(cells) / (n_pieces * math.prod(extents))
+        single_cells = max(extents) == 1
+        if not single_cells and (n_held_out < MIN_HELD_OUT_PIECES or filled < MIN_FILLED_SHARE):
             return math.inf
         chosen = np.random.default_rng([seed, 5]).permutation(n_pieces)[:n_held_out]
         held = np.zeros(n_pieces, dtype=bool)

@@ -23,10 +23,12 @@ class Scoring:
     def measure(
         self, values: FloatArray, predicted: FloatArray, weights: FloatArray | None = None
     ) -> float:
-        """Return the error of predictions; it is 0 when there are no values at all."""
+        """Return the error of predictions: 0 without values, and infinite where it overflows."""
         if values.size == 0:
             return 0.0
-        return self.error(values, predicted, np.ones(values.size) if weights is None else weights)
+        each = np.ones(values.size) if weights is None else weights
+        with np.errstate(over="ignore"):
+            return self.error(values, predicted, each)
 
 
 def _rmse(values: FloatArray, predicted: FloatArray, weights: FloatArray) -> float:
