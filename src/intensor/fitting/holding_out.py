@@ -31,9 +31,11 @@ DRAWS_PER_MISSING = 8
 """Cells drawn at random for each missing cell that is wanted: many may be observed."""
 MIN_HELD_OUT_PIECES = 8
 """Fewest pieces that are held out at a time, if pieces are more than single cells."""
-MIN_FILLED_SHARE = 0.4
-"""Least share of the cells of pieces with observations that is observed. Otherwise cells are
-missing in such pieces too, and it is those that users ask for."""
+FILLED_SHARE_OF_FIBRES, FILLED_SHARE_OF_BLOCKS = 0.9, 0.4
+"""Least share of the cells of pieces with observations that is observed: of pieces that are entire
+fibres or slabs, and of smaller ones."""
+MIN_OBSERVED_SHARE_OF_BLOCKS = 0.1
+"""Least share of all cells that is observed where pieces are smaller than a mode."""
 MIN_IMPROVEMENT = 0.08
 """Least decrease of the discrepancy, which is at most the number of modes, for larger pieces."""
 ENOUGH_HELD_OUT, ENOUGH_PIECES = 1 << 13, 1 << 8
@@ -121,10 +123,12 @@ def find_extents(samples: Samples, *, share: float, seed: int) -> tuple[int, ...
         numbers = _tile(cells, shape, extents, seed)
         n_pieces = int(numbers.max()) + 1
         n_held_out = round(share * n_pieces)
-        filled = len(cells) / (n_pieces * math.prod(extents))
-        single_cells = max(extents) == 1
-        if not single_cells and (n_held_out < MIN_HELD_OUT_PIECES or filled < MIN_FILLED_SHARE):
-            return math.inf
+        if max(extents) > 1:
+            filled = len(cells) / (n_pieces * math.prod(extents))
+            if n_held_out < MIN_HELD_OUT_PIECES or filled < _least_filled_share(
+                extents, cells, shape
+            ):
+                return math.inf
         chosen = np.random.default_rng([seed, 5]).permutation(n_pieces)[:n_held_out]
         held = np.zeros(n_pieces, dtype=bool)
         held[chosen] = True
@@ -146,6 +150,19 @@ def _expect_repeats(samples: Samples) -> float:
     """
     counts = np.bincount(samples.cell_numbers())
     return 1.0 - np.count_nonzero(counts == 1) / len(samples)
+
+
+def _least_filled_share(extents: tuple[int, ...], cells: IndexArray, shape: Shape) -> float:
+    """Return the share of cells that must be observed in pieces with observations.
+
+    Otherwise cells are missing in such pieces too, and it is those that users ask for. Pieces that
+    are part of a mode do not begin and end where the missing ones do, so that less can be asked of
+    them; but in sparse data such runs are no sign of missing blocks.
+    """
+    if all(extent in (1, length) for extent, length in zip(extents, shape, strict=True)):
+        return FILLED_SHARE_OF_FIBRES
+    sparse = len(cells) < MIN_OBSERVED_SHARE_OF_BLOCKS * math.prod(shape)
+    return math.inf if sparse else FILLED_SHARE_OF_BLOCKS
 
 
 def _larger(extents: tuple[int, ...], shape: Shape) -> Iterator[tuple[int, ...]]:
