@@ -33,6 +33,8 @@ def main() -> None:
         cells="all",
         unseen="mean",
         components="boxes",
+        baseline="none",
+        remainder="none",
         transform="sqrt",
         exact="off",
     )

@@ -10,7 +10,7 @@ import intensor
 from intensor.fitting.fit import fit
 from intensor.fitting.fold import FoldSpec
 from intensor.fitting.holding_out import splits
-from intensor.fitting.options import Effort, check_options
+from intensor.fitting.options import Effort, RemainderMethod, check_options
 from intensor.fitting.preparation import Split
 from intensor.fitting.samples import Samples
 from intensor.runtime.budget import Budget
@@ -31,8 +31,13 @@ BOXES = {**PLAIN, "components": "boxes", "n_solutions": 1}
 
 
 def options_of(*, effort=None, **given):
-    """Return checked options of a fit of boxes, with another effort if one is given."""
-    return dataclasses.replace(check_options(**BOXES | given), effort=effort or Effort())
+    """Return checked options of a fit of boxes, with another effort if one is given.
+
+    A given radius settles for no remainder; here validation may still choose one.
+    """
+    found = dataclasses.replace(check_options(**BOXES | given), effort=effort or Effort())
+    remainder = RemainderMethod(given.get("remainder", "none"))
+    return dataclasses.replace(found, remainder=remainder)
 
 
 def plain_options(**given):

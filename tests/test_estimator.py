@@ -96,7 +96,8 @@ def test_it_is_the_fit_of_the_library(data, fitted):
 
 
 def test_a_chosen_radius_comes_with_its_path(data):
-    completer = TensorCompleter(exact="off", n_radii=3).fit(data.coords, data.values)
+    options = {"components": "boxes", "transform": "none", "baseline": "none", "n_radii": 3}
+    completer = TensorCompleter(exact="off", **options).fit(data.coords, data.values)
     assert completer.radius_ == completer.path_.radius
     assert 1 <= len(completer.path_) <= 3
 
@@ -118,9 +119,9 @@ def test_settings_reach_the_fit(data):
 @pytest.mark.parametrize("remainder", ["kriging", "auto"])
 def test_the_remainder_is_kriged(data, remainder):
     options = {"exact": "off", "n_radii": 2, "random_state": 3, "shape": data.shape}
-    completer = TensorCompleter(remainder=remainder, scoring="balanced", **options)
+    completer = TensorCompleter(remainder=remainder, scoring="mae", **options)
     completer.fit(data.coords, data.values)
-    checked = check_options(exact="off", n_radii=2, seed=3, remainder=remainder, scoring="balanced")
+    checked = check_options(exact="off", n_radii=2, seed=3, remainder=remainder, scoring="mae")
     by_hand = fit_tensor(data.coords, data.values, checked, shape=data.shape)
     assert np.array_equal(completer.predict(data.coords), by_hand.predict(data.coords))
     kriged = completer.fit_.predictor.remainder is not None

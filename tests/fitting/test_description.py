@@ -17,7 +17,13 @@ TAGS = {"table", "tr", "th", "td", "br"}
 def fit():
     data = intensor.planted((6, 5, 4), 90, noise=0.05)
     completer = intensor.TensorCompleter(
-        components="boxes", exact="off", n_radii=3, transform="sqrt", clip=(None, 0.9)
+        components="boxes",
+        exact="off",
+        n_radii=3,
+        transform="sqrt",
+        baseline="none",
+        remainder="none",
+        clip=(None, 0.9),
     )
     return completer.fit(data.coords, data.values).fit_
 
@@ -29,7 +35,7 @@ def test_the_table_says_what_was_chosen_and_proven(fit):
         "mode_0 (6) x mode_1 (5) x mode_2 (4)",
         '<td style="text-align: left; vertical-align: top">90</td>',
         f"{len(fit.model)} boxes in their sqrt, radius {fit.radius:.4g}",
-        f"rmse {validation.path.error:.4g} on {validation.held_out:.0f} observations",
+        f"rmse {validation.expected_error:.4g} on {validation.held_out:.0f} observations",
         f"the mean of all values has {validation.error_of_mean:.4g}",
         "predictions are clipped up to 0.9",
         fit.status.sentence,

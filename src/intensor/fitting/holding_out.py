@@ -29,7 +29,7 @@ MIN_MISSING = 1 << 6
 """Fewest missing cells that say how cells are missing."""
 DRAWS_PER_MISSING = 8
 """Cells drawn at random for each missing cell that is wanted: many may be observed."""
-MIN_HELD_OUT_PIECES = 8
+MIN_HELD_OUT_PIECES = 3
 """Fewest pieces that are held out at a time, if pieces are more than single cells."""
 FILLED_SHARE_OF_FIBRES, FILLED_SHARE_OF_BLOCKS = 0.9, 0.4
 """Least share of the cells of pieces with observations that is observed: of pieces that are entire
