@@ -29,6 +29,8 @@ MIN_MISSING = 1 << 6
 """Fewest missing cells that say how cells are missing."""
 DRAWS_PER_MISSING = 8
 """Cells drawn at random for each missing cell that is wanted: many may be observed."""
+MIN_COMPARED = 1 << 10
+"""Fewest held-out cells that are compared with missing ones, if need be from several parts."""
 MIN_HELD_OUT_PIECES = 8
 """Fewest pieces that are held out at a time, if pieces are more than single cells."""
 MIN_IMPROVEMENT = 0.08
@@ -120,10 +122,14 @@ def find_extents(samples: Samples, *, share: float, seed: int) -> tuple[int, ...
         n_held_out = round(share * n_pieces)
         if n_held_out < (MIN_HELD_OUT_PIECES if max(extents) > 1 else 1):
             return math.inf
-        chosen = np.random.default_rng([seed, 5]).permutation(n_pieces)[:n_held_out]
-        held = np.zeros(n_pieces, dtype=bool)
-        held[chosen] = True
-        return float(np.abs(neighbours.of_held_out(held[numbers], rng) - wanted).sum() / 2.0)
+        order = np.random.default_rng([seed, 5]).permutation(n_pieces)
+        enough = math.ceil(MIN_COMPARED * n_pieces / (n_held_out * len(cells)))
+        found = []
+        for part in range(min(enough, n_pieces // n_held_out)):
+            held = np.zeros(n_pieces, dtype=bool)
+            held[order[part * n_held_out : (part + 1) * n_held_out]] = True
+            found.append(neighbours.of_held_out(held[numbers], rng))
+        return float(np.abs(np.mean(found, axis=0) - wanted).sum() / 2.0)
 
     best, least = single, discrepancy(single)
     while True:
