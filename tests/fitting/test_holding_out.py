@@ -13,7 +13,6 @@ from intensor.fitting.holding_out import (
     _draw_cells,
     _Neighbours,
     find_extents,
-    number_pieces,
     splits,
 )
 from naming import naming
@@ -58,8 +57,18 @@ def extents_of(mask, *, share=0.1, seed=0):
     return find_extents(of(mask), share=share, seed=seed)
 
 
+def number_pieces(samples, *, share=0.1, seed=0):
+    """Return the number of every row's piece, by holding each out once."""
+    numbers = np.full(len(samples), -1)
+    rows = {value: row for row, value in enumerate(samples.values.tolist())}
+    for _, held, pieces in split(samples, folds=2, share=share, seed=seed):
+        numbers[[rows[value] for value in held.values.tolist()]] = pieces
+    assert numbers.min() >= 0
+    return numbers
+
+
 def pieces_of(numbers, values):
-    """Return the pieces as sets of the rows that are in them."""
+    """Return the pieces as lists of the rows that are in them."""
     found = {}
     for number, value in zip(numbers.tolist(), values.tolist(), strict=True):
         found.setdefault(number, set()).add(value)
