@@ -18,7 +18,7 @@ from intensor.fitting.kriging import (
     MAX_CELLS_PER_OBSERVED,
     MAX_MODE_LENGTH,
     ROUNDS,
-    _Kriging,
+    Kriging,
     can_krige,
     krige,
 )
@@ -55,7 +55,7 @@ def started(model, observations, seed=0):
     boxes = model.to_dense() - mean
     targets = observations.means - mean
     square = shares @ (boxes[columns_of(observations)] - targets) ** 2
-    kriging = _Kriging(
+    kriging = Kriging(
         boxes,
         columns_of(observations),
         targets=targets,
@@ -112,14 +112,14 @@ def test_the_field_agrees_with_the_plain_formula(shape, rounds, repeats):
 def test_long_modes_have_triangular_roots(monkeypatch):
     model, observations = drawn()
     kriging, _ = started(model, observations)
-    expected = kriging.expected(1e-9)
+    expected = kriging.expected()
     monkeypatch.setattr(kriging_module, "MAX_EIGEN_LENGTH", 4)
     roots, variances = kriging._roots()
     assert [np.allclose(root, np.tril(root)) for root in roots] == [True, False, False]
     for root, covariance in zip(roots, kriging._covariances, strict=True):
         np.testing.assert_allclose(root @ root.T, covariance, rtol=1e-3, atol=1e-5)
     assert variances.shape == observations.shape
-    assert apart(kriging.expected(1e-9), expected) < 1e-4
+    assert apart(kriging.expected(), expected) < 1e-4
 
 
 def test_tens_of_steps_are_enough_however_small_the_noise(monkeypatch):
@@ -133,7 +133,7 @@ def test_tens_of_steps_are_enough_however_small_the_noise(monkeypatch):
     for noise in (1e-2, 1e-4, 1e-6):
         counted.clear()
         kriging._noise = noise * kriging._noise
-        kriging.expected(1e-5)
+        kriging.expected()
         assert len(counted) < 2 * 150  # two products a step
 
 

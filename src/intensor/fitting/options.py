@@ -194,7 +194,7 @@ def check_options(**given: Any) -> Options:
     option = {one.name: one.check(given.get(one.name, one.default)) for one in FIT_OPTIONS}
     version, device = find_version(option["version"]), find_device(option["device"])
     kinds = _list_kinds(option, version)
-    scales = _list_scales(option["transform"], option["baseline"], kinds)
+    scales = _list_scales(option["transform"], option["baseline"], kinds, signed=version.signed)
     if any(scale.additive for scale in scales) and not version.signed:
         raise SettingError(f'an additive baseline needs version="fast"; got {version.name!r}')
     if not (device.any_version or version.anywhere):
@@ -256,11 +256,16 @@ def _list_kinds(option: Mapping[str, Any], version: Version) -> tuple[bool, ...]
     return (graded,)
 
 
-def _list_scales(transform: Any, baseline: str, kinds: tuple[bool, ...]) -> tuple[Scale, ...]:
-    """Return the scales to choose from; "auto" stands for every transform and baseline."""
+def _list_scales(
+    transform: Any, baseline: str, kinds: tuple[bool, ...], *, signed: bool
+) -> tuple[Scale, ...]:
+    """Return the scales to choose from; "auto" stands for every transform and baseline.
+
+    What main effects leave can only be fitted by terms that may be negative (``signed``).
+    """
     automatic = isinstance(transform, str) and transform == AUTO
     transforms = list(TRANSFORMS.values()) if automatic else [find_transform(transform)]
-    additive = [False, True] if baseline == AUTO else [baseline == "additive"]
+    additive = [False, True][: 1 + signed] if baseline == AUTO else [baseline == "additive"]
     return tuple(
         Scale(transform=one, additive=effects, graded=graded)
         for graded in kinds
