@@ -24,8 +24,15 @@ EVERY_CELL = np.argwhere(np.ones((6, 6, 6)))
 WEIGHTS = np.random.default_rng(1).integers(0, 4, 150)
 
 
-BOXES = {"components": "boxes", "n_solutions": 1}
-"""Options of a fit of boxes alone: the walk along radii, and one solution."""
+BOXES = {
+    "components": "boxes",
+    "n_solutions": 1,
+    "transform": "none",
+    "baseline": "none",
+    "remainder": "none",
+    "validation": 0.1,
+}
+"""Options of a fit of boxes in the units of the data: the walk along radii, and one solution."""
 
 
 def options_of(*, effort=None, **given):

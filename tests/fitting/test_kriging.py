@@ -137,6 +137,55 @@ def test_tens_of_steps_are_enough_however_small_the_noise(monkeypatch):
         assert len(counted) < 2 * 150  # two products a step
 
 
+def test_covariances_may_be_given():
+    _, observations = drawn()
+    rng = np.random.default_rng(4)
+    roots = [rng.normal(0.0, 0.4, (n, n)) + np.eye(n) for n in observations.shape]
+    given = [root @ root.T for root in roots]
+    mean = observations.cell_shares() @ observations.means
+
+    def kriging():
+        return Kriging(
+            np.zeros(observations.shape),
+            columns_of(observations),
+            covariances=list(given),
+            targets=observations.means - mean,
+            weights=observations.cell_shares() * observations.n_cells,
+            noise=0.05,
+            seed=0,
+            algebra=FieldAlgebra(Budget()),
+        )
+
+    plain = kriging()
+    assert all(map(np.array_equal, plain._covariances, given))
+    expected = formula(plain, observations, mean)
+    assert apart(plain.expected(), expected) < 1e-3
+    improved = kriging()
+    improved.improve()
+    assert not any(map(np.array_equal, improved._covariances, given))
+    assert apart(improved.expected(), formula(improved, observations, mean)) < 1e-3
+
+
+def test_a_rough_expectation_takes_fewer_steps_and_is_less_close(monkeypatch):
+    model, observations, _, _ = smooth()
+    kriging, mean = started(model, observations)
+    expected = formula(kriging, observations, mean)
+    counted = []
+    multiply = kriging._algebra.multiply
+    monkeypatch.setattr(
+        kriging._algebra, "multiply", lambda *given: counted.append(1) or multiply(*given)
+    )
+    close, steps = kriging.expected(), len(counted)
+    counted.clear()
+    rough = kriging.expected(rough=True)
+    assert len(counted) < steps
+    assert apart(close, expected) < apart(rough, expected) < 0.1
+    monkeypatch.setattr(kriging_module, "MAX_ROUGH_STEPS", 3)
+    counted.clear()
+    kriging.expected(rough=True)
+    assert len(counted) == 2 + 2 * 3  # two products a step, one before and one after
+
+
 @pytest.mark.parametrize("mode", range(3))
 def test_a_covariance_leaves_out_those_of_the_other_modes(mode):
     rng = np.random.default_rng(mode)
