@@ -17,7 +17,14 @@ TAGS = {"table", "tr", "th", "td", "br"}
 def fit():
     data = intensor.planted((6, 5, 4), 90, noise=0.05)
     completer = intensor.TensorCompleter(
-        components="boxes", exact="off", n_radii=3, transform="sqrt", clip=(None, 0.9)
+        components="boxes",
+        exact="off",
+        n_radii=3,
+        transform="sqrt",
+        baseline="none",
+        remainder="none",
+        validation=0.1,
+        clip=(None, 0.9),
     )
     return completer.fit(data.coords, data.values).fit_
 

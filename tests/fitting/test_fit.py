@@ -15,6 +15,7 @@ from fitting_cases import (
     WEIGHTS,
     checked,
     fitted,
+    options_of,
     problem,
     repeated,
 )
@@ -227,7 +228,8 @@ def test_repeated_observations_all_count():
     coords, values = np.repeat(NOISY.coords, 3, axis=0), np.repeat(NOISY.values, 3)
     values[1::3] *= 1.5
     values[2::3] *= 0.5
-    found = fit(coords, values, check_options(exact="off", radius=0.8, rtol=1e-7), shape=(6, 6, 6))
+    options = options_of(exact="off", radius=0.8, rtol=1e-7)
+    found = fit(coords, values, options, shape=(6, 6, 6))
     alone = fitted(radius=0.8, rtol=1e-7)
     assert found.n == 450
     assert found.objective > alone.objective

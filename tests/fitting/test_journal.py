@@ -136,7 +136,7 @@ def test_a_fit_can_be_resumed_after_ctrl_c(tmp_path):
             signal.raise_signal(signal.SIGINT)
 
     options["checkpoint"] = tmp_path / "run.npz"
-    completer = TensorCompleter(callback=interrupt, **BOXES, **options)
+    completer = TensorCompleter(callback=interrupt, **BOXES | options)
     assert completer.fit(DATA.coords, DATA.values).status_ is Status.INTERRUPTED
     assert figures(fit(resume=True, **options)) == expected
 

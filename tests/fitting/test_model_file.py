@@ -27,6 +27,8 @@ from intensor.solver.result import Status
 from naming import naming
 from strategies import any_weights, observations, shapes
 
+UNITS = {"transform": "none", "baseline": "none", "remainder": "none"}
+"""Options of a model in the units of the data, without a remainder."""
 DOCS = Path(__file__).parents[2] / "docs" / "file-formats.md"
 
 
@@ -37,7 +39,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def plain(data):
-    made = fit(data.coords, data.values, check_options(radius=0.5), shape=data.shape)
+    made = fit(data.coords, data.values, check_options(radius=0.5, **UNITS), shape=data.shape)
     assert made.result.witness is not None
     return made
 
@@ -45,7 +47,9 @@ def plain(data):
 @pytest.fixture(scope="module")
 def automatic(data):
     """A fit that has chosen between graded components and boxes."""
-    made = fit(data.coords, data.values, check_options(n_radii=3, rtol=1e-6), shape=data.shape)
+    made = fit(
+        data.coords, data.values, check_options(n_radii=3, rtol=1e-6, **UNITS), shape=data.shape
+    )
     assert [path.graded for path in made.validation.paths] == [True, False]
     return made
 

@@ -30,7 +30,7 @@ from report.cases import make_fit
 )
 def test_few_components_with_a_certificate(n, options):
     made, coords, values = make_fit(**options)
-    found = made.simplify(n, coords, values)
+    found = made.simplify(n, coords, values, validation=0.1)
     small = found.fit
     assert 1 <= len(small.model) <= n
     assert small.radius == made.radius

@@ -55,7 +55,8 @@ def _fit(shape, n, labels, *, seed=0, **options):
     factors = [rng.random(length) + 0.2 for length in shape]
     values = np.prod([f[c] for f, c in zip(factors, coords.T, strict=True)], axis=0) * 100.0
     values = np.maximum(values + rng.normal(0.0, 2.0, n), 0.0)
-    chosen = check_options(**{"radius": 200.0, "exact": "off", **options})
+    plain = {"transform": "none", "baseline": "none", "remainder": "none", "exact": "off"}
+    chosen = check_options(**{"radius": 200.0, **plain, **options})
     return fit(coords, values, chosen, labels=labels), coords, values
 
 
