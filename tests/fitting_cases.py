@@ -69,6 +69,28 @@ def samples_of(data, weights=None):
     return Samples(coords=data.coords, values=data.values, weights=weights, shape=data.shape)
 
 
+def numbered_rows(n=300, shape=(6, 5, 4), seed=0, weighted=True):
+    """Return samples with many repeated cells; values number the rows."""
+    rng = np.random.default_rng(seed)
+    return Samples(
+        coords=np.stack([rng.integers(0, length, n) for length in shape], axis=1),
+        values=np.arange(n, dtype=float),
+        weights=10.0 + np.arange(n) if weighted else None,
+        shape=shape,
+    )
+
+
+def rows_of_cells(cells, shape):
+    """Return samples of some cells; values number the rows."""
+    values = np.arange(float(len(cells)))
+    return Samples(coords=np.array(cells), values=values, weights=None, shape=shape)
+
+
+def cells_of(samples):
+    """Return the distinct cells of some samples."""
+    return set(map(tuple, samples.coords.tolist()))
+
+
 def splits_of(data, options, weights=None):
     pairs = splits(samples_of(data, weights), folds=options.folds, share=options.share, seed=0)
     return [Split(*parts) for parts in pairs]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fitting_cases import CLEAN, DENSE, NOISY, checked, error_of, fitted, noisy_box, smooth
-from intensor.fitting.blend import MAX_TIED_RATIO
+from intensor.fitting.blend import MAX_FIRST_RATIO
 from intensor.fitting.options import Effort
 
 SCOUT_500 = Effort(scouting_rows=500)
@@ -114,7 +114,7 @@ def test_six_scales_share_the_time(remainder):
         assert [path.sampled for path in paths] == [True] * 6 + [False] * n_walked
         scouted = dict(zip(names[:6], (path.error for path in paths[:6]), strict=True))
         first, *others = (scouted[name] for name in names[6:])
-        assert first <= MAX_TIED_RATIO * min(scouted.values())
+        assert first <= MAX_FIRST_RATIO * min(scouted.values())
         assert all(error <= Effort().max_runner_up_ratio * first for error in others)
         assert len(set(names[6:])) == n_walked
         assert found.validation.chosen >= 6

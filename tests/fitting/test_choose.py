@@ -197,9 +197,10 @@ def test_entire_fibres_are_held_out_where_entire_fibres_are_missing(monkeypatch)
 
     monkeypatch.setattr(candidates_module, "open_folds", spy)
     rng = np.random.default_rng(0)
-    known = np.broadcast_to(rng.random((8, 1, 8)) < 0.5, (8, 8, 8))
+    shape = (16, 8, 14)
+    known = np.broadcast_to(rng.random((16, 1, 14)) < 0.5, shape)
     coords = np.argwhere(known)
-    fitted(problem((8, 8, 8), coords, rng.random(len(coords))), n_radii=1, remainder="auto")
+    fitted(problem(shape, coords, rng.random(len(coords))), n_radii=1, remainder="auto")
     training, held = seen[0].training, seen[0].held
     fibres = [set(map(tuple, part.coords[:, [0, 2]].tolist())) for part in (training, held)]
     assert not fibres[0] & fibres[1]

@@ -1,6 +1,7 @@
 """The walk of graded components: it stops in time, and finds about as many as were planted."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,12 +22,14 @@ from fitting_cases import (
 )
 from intensor.fitting.component_path import (
     FIRST_RADIUS_RATIO,
+    ComponentWalk,
+    _refine_size,
     component_counts,
     walk_components,
 )
 from intensor.fitting.fold import FIRST_SWEEPS
 from intensor.fitting.folds import open_folds
-from intensor.fitting.options import Effort
+from intensor.fitting.options import EFFORTS, Effort
 from intensor.fitting.path import capture_walk, restore_walk
 from intensor.runtime.budget import Budget
 from intensor.solver.result import Status
@@ -93,10 +96,9 @@ def test_walks_keep_predictions_of_the_held_out_cells(plain):
         assert error == pytest.approx(plain.path.averages[plain.path.best], rel=0.3)
 
 
-def test_numbers_of_components_grow_by_about_a_third():
-    expected = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128]
-    assert list(component_counts(128)) == expected
-    assert list(component_counts(100)) == [*expected[:-1], 100]
+def test_numbers_of_components_double():
+    assert list(component_counts(128)) == [1, 2, 4, 8, 16, 32, 64, 128]
+    assert list(component_counts(100)) == [1, 2, 4, 8, 16, 32, 64, 100]
     for most in range(1, 20):
         found = list(component_counts(most))
         assert found == sorted(set(found))
@@ -105,11 +107,68 @@ def test_numbers_of_components_grow_by_about_a_third():
 
 def test_about_as_many_components_as_were_planted_are_found(plain):
     assert 2 <= plain.path.max_components <= 6
-    assert plain.path.limits.max() <= 16  # it stopped long before 128
-    assert plain.path.error == plain.path.errors.min()
+    assert plain.path.limits.max() <= 16  # it stopped long before the most
+    assert plain.path.scores[plain.path.best] == plain.path.scores.min()
     assert not plain.cut
-    assert plain.path.limits[:4].tolist() == [1, 2, 3, 4]
+    assert plain.path.limits[:3].tolist() == [1, 2, 4]
     assert plain.path.errors[0] > 1.2 * plain.path.error
+
+
+def test_a_number_between_the_best_and_its_double_is_tried(plain):
+    limits, scores = plain.path.limits.tolist(), plain.path.scores
+    n_doubled = next(n for n in range(1, len(limits)) if limits[n] != 2 * limits[n - 1])
+    assert limits[:n_doubled] == [2**step for step in range(n_doubled)]
+    best = limits[int(np.argmin(scores[:n_doubled]))]
+    assert limits[n_doubled] == 1.5 * best
+    assert set(limits[n_doubled:]) <= {best, 1.5 * best}  # radius and sweeps follow the better one
+    scouted = walked(one_radius=True).path.limits.tolist()
+    assert scouted[:2] == [3, 12]
+    assert set(scouted) <= {3, 12, 32}
+
+
+class Recorded:
+    """A walk that only notes which steps it is asked for."""
+
+    def __init__(self, best, *, over=False):
+        self.best, self.over, self.taken = (2.0, best), over, []
+
+    def take(self, radius, size, **given):
+        self.taken.append((radius, size, given))
+
+
+@pytest.mark.parametrize(
+    ("best", "most", "between"),
+    [(1, 64, None), (2, 64, 3), (4, 64, 6), (16, 64, 24), (16, 24, None), (16, 20, None)],
+)
+def test_the_number_between_is_below_the_most(best, most, between):
+    walk = Recorded(best)
+    _refine_size(walk, 2.0, most)
+    assert walk.taken == ([] if between is None else [(2.0, between, {"from_best": True})])
+    late = Recorded(best, over=True)
+    _refine_size(late, 2.0, most)
+    assert late.taken == []
+
+
+def test_errors_after_kriging_are_not_extrapolated_to_more_models():
+    options = options_of(components="graded", n_solutions="auto", threads=1)
+    with open_folds(specs_of(splits_of(NOISY_EIGHT, options), options)) as folds:
+        walk = ComponentWalk(folds, Budget(), go_on)
+    assert (walk.members, walk.n_compared) == (3, 6)
+    step = SimpleNamespace(kriged=True, error=0.7, single_error=1.0, average_error=0.8)
+    assert walk._expected_error(step) == 0.7
+    step.kriged = False
+    # squares fall by variance / members: the variance of one model is 0.54 here
+    assert walk._expected_error(step) == pytest.approx(math.sqrt(0.64 - 0.54 / 6.0))
+    assert walked(NOISY_EIGHT, remainder="kriging", max_components=2).variance == 0.0
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_the_effort_bounds_the_walk(effort):
+    chosen = EFFORTS[effort]
+    path = walked(NOISY_EIGHT, effort=chosen).path
+    assert path.limits.max() <= chosen.max_components
+    first = path.radii[0]
+    assert path.radii.max() <= first * 2.0**chosen.max_radius_steps * (1.0 + 1e-12)
 
 
 def test_the_first_radius_is_a_multiple_of_the_largest_value(plain):
@@ -226,7 +285,10 @@ def test_a_fit_is_saved_and_loaded(found, tmp_path):
 
 def test_the_number_of_solutions_is_chosen_or_kept(found):
     assert 1 <= found.n_solutions <= Effort().max_averaged[0]
-    one, three = (fitted(SMOOTH[0], components="graded", threads=1, n_solutions=n) for n in (1, 3))
+    one, three = (
+        fitted(SMOOTH[0], max_components=4, components="graded", threads=1, n_solutions=n)
+        for n in (1, 3)
+    )
     assert (one.n_solutions, three.n_solutions) == (1, 3)
     cells, truth = SMOOTH[1:]
     assert error_of(three, cells, truth) <= 1.05 * error_of(one, cells, truth)

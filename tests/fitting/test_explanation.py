@@ -114,7 +114,8 @@ def test_the_frame_has_a_row_per_term():
 @pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")
 def test_a_model_without_terms():
     coords, values = np.argwhere(np.ones((3, 4))), np.full(12, 5.0)
-    options = {"radius": 5.0, "max_iterations": 0, "exact": "off"}
+    plain = {"transform": "none", "baseline": "none", "remainder": "none"}
+    options = {"radius": 5.0, "max_iterations": 0, "exact": "off", **plain}
     made = intensor.TensorCompleter(**options).fit(coords, values).fit_
     found = made.explain((0, 0))
     assert (found.terms, found.fitted, found.prediction) == ((), 0.0, 0.0)

@@ -18,7 +18,7 @@ from intensor.fitting.kriging import (
     MAX_CELLS_PER_OBSERVED,
     MAX_MODE_LENGTH,
     ROUNDS,
-    _Kriging,
+    Kriging,
     can_krige,
     krige,
 )
@@ -55,7 +55,7 @@ def started(model, observations, seed=0):
     boxes = model.to_dense() - mean
     targets = observations.means - mean
     square = shares @ (boxes[columns_of(observations)] - targets) ** 2
-    kriging = _Kriging(
+    kriging = Kriging(
         boxes,
         columns_of(observations),
         targets=targets,
@@ -112,14 +112,14 @@ def test_the_field_agrees_with_the_plain_formula(shape, rounds, repeats):
 def test_long_modes_have_triangular_roots(monkeypatch):
     model, observations = drawn()
     kriging, _ = started(model, observations)
-    expected = kriging.expected(1e-9)
+    expected = kriging.expected()
     monkeypatch.setattr(kriging_module, "MAX_EIGEN_LENGTH", 4)
     roots, variances = kriging._roots()
     assert [np.allclose(root, np.tril(root)) for root in roots] == [True, False, False]
     for root, covariance in zip(roots, kriging._covariances, strict=True):
         np.testing.assert_allclose(root @ root.T, covariance, rtol=1e-3, atol=1e-5)
     assert variances.shape == observations.shape
-    assert apart(kriging.expected(1e-9), expected) < 1e-4
+    assert apart(kriging.expected(), expected) < 1e-4
 
 
 def test_tens_of_steps_are_enough_however_small_the_noise(monkeypatch):
@@ -133,8 +133,57 @@ def test_tens_of_steps_are_enough_however_small_the_noise(monkeypatch):
     for noise in (1e-2, 1e-4, 1e-6):
         counted.clear()
         kriging._noise = noise * kriging._noise
-        kriging.expected(1e-5)
+        kriging.expected()
         assert len(counted) < 2 * 150  # two products a step
+
+
+def test_covariances_may_be_given():
+    _, observations = drawn()
+    rng = np.random.default_rng(4)
+    roots = [rng.normal(0.0, 0.4, (n, n)) + np.eye(n) for n in observations.shape]
+    given = [root @ root.T for root in roots]
+    mean = observations.cell_shares() @ observations.means
+
+    def kriging():
+        return Kriging(
+            np.zeros(observations.shape),
+            columns_of(observations),
+            covariances=list(given),
+            targets=observations.means - mean,
+            weights=observations.cell_shares() * observations.n_cells,
+            noise=0.05,
+            seed=0,
+            algebra=FieldAlgebra(Budget()),
+        )
+
+    plain = kriging()
+    assert all(map(np.array_equal, plain._covariances, given))
+    expected = formula(plain, observations, mean)
+    assert apart(plain.expected(), expected) < 1e-3
+    improved = kriging()
+    improved.improve()
+    assert not any(map(np.array_equal, improved._covariances, given))
+    assert apart(improved.expected(), formula(improved, observations, mean)) < 1e-3
+
+
+def test_a_rough_expectation_takes_fewer_steps_and_is_less_close(monkeypatch):
+    model, observations, _, _ = smooth()
+    kriging, mean = started(model, observations)
+    expected = formula(kriging, observations, mean)
+    counted = []
+    multiply = kriging._algebra.multiply
+    monkeypatch.setattr(
+        kriging._algebra, "multiply", lambda *given: counted.append(1) or multiply(*given)
+    )
+    close, steps = kriging.expected(), len(counted)
+    counted.clear()
+    rough = kriging.expected(rough=True)
+    assert len(counted) < steps
+    assert apart(close, expected) < apart(rough, expected) < 0.1
+    monkeypatch.setattr(kriging_module, "MAX_ROUGH_STEPS", 3)
+    counted.clear()
+    kriging.expected(rough=True)
+    assert len(counted) == 2 + 2 * 3  # two products a step, one before and one after
 
 
 @pytest.mark.parametrize("mode", range(3))

@@ -27,6 +27,8 @@ from intensor.solver.result import Status
 from naming import naming
 from strategies import any_weights, observations, shapes
 
+UNITS = {"transform": "none", "baseline": "none", "remainder": "none"}
+"""Options of a model in the units of the data, without a remainder."""
 DOCS = Path(__file__).parents[2] / "docs" / "file-formats.md"
 
 

@@ -4,23 +4,98 @@ import numpy as np
 import pytest
 
 from intensor.errors import RadiusError, SettingError, UnknownVersionError
-from intensor.fitting.options import DEFAULT_RTOL, MAX_RADII, RemainderMethod, check_options
+from intensor.fitting.options import (
+    DEFAULT_RTOL,
+    EFFORTS,
+    MAX_RADII,
+    Effort,
+    RemainderMethod,
+    check_options,
+)
 from intensor.fitting.scoring import MAE, RMSE
 from naming import naming
 
 
-def test_the_defaults_choose_a_radius_in_the_plain_scale():
+def test_the_defaults_choose_everything():
     options = check_options()
     assert options.radius is None
-    assert [scale.name for scale in options.scales] == ["none, none, graded", "none, none"]
+    scales = [
+        f"{transform}, {baseline}"
+        for transform in ("none", "sqrt", "log1p")
+        for baseline in ("none", "additive")
+    ]
+    assert [scale.name for scale in options.scales] == [*(f"{s}, graded" for s in scales), *scales]
     assert options.max_components is None
-    assert (options.folds, options.share) == (1, 0.1)
+    assert (options.folds, options.share) == (None, 0.1)
     assert (options.n_solutions, options.scoring, options.n_radii) == (None, RMSE, 20)
     assert (options.version.name, options.exact.name) == ("fast", "auto")
-    assert options.remainder is RemainderMethod.NONE
+    assert options.remainder is RemainderMethod.AUTO
+    assert options.effort is EFFORTS["standard"]
     assert options.adaptive
+    assert options.blends
+    assert options.clip is None
     assert (options.solver.tol, options.solver.rtol) == (0.0, DEFAULT_RTOL)
     assert (options.solver.seed, options.solver.signed) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("given", "blends"),
+    [
+        ({}, True),
+        ({"transform": "none", "baseline": "none"}, True),
+        ({"remainder": "none"}, False),
+        ({"remainder": "kriging"}, False),
+        ({"n_solutions": 1}, False),
+        ({"n_solutions": 4}, False),
+    ],
+    ids=str,
+)
+def test_references_may_have_a_share_unless_the_options_ask_for_terms(given, blends):
+    assert check_options(**given).blends is blends
+
+
+@pytest.mark.parametrize("name", EFFORTS)
+def test_efforts_have_names(name):
+    assert check_options(effort=name).effort is EFFORTS[name]
+    assert EFFORTS[name].name == name
+    assert list(EFFORTS) == ["quick", "standard", "thorough"]
+    assert EFFORTS["standard"] == Effort()
+
+
+def test_more_effort_is_more_work():
+    """No count of work falls from one effort to the next, and many of them grow."""
+    names = [
+        "max_finalists",
+        "max_companions",
+        "members",
+        "max_averaged",
+        "max_components",
+        "max_kriged_components",
+        "scouted_folds",
+        "graded_scouting_rows",
+        "max_radius_steps",
+        "max_polishing_steps",
+        "max_folds",
+        "max_rows_for_both",
+    ]
+    quick, standard, thorough = (
+        [np.array(getattr(one, name)) for name in names] for one in EFFORTS.values()
+    )
+    for less, more in ((quick, standard), (standard, thorough)):
+        assert all((one <= other).all() for one, other in zip(less, more, strict=True))
+        assert sum((one < other).any() for one, other in zip(less, more, strict=True)) > 5
+    counts = [
+        (len(one.scouted_sizes), len(one.kriging_rounds), max(one.kriging_rounds))
+        for one in EFFORTS.values()
+    ]
+    assert counts == sorted(counts)
+
+
+@pytest.mark.parametrize(
+    ("n", "expected"), [(1, 3), (1 << 15, 3), ((1 << 15) + 1, 2), (1 << 18, 2), ((1 << 18) + 1, 1)]
+)
+def test_counts_depend_on_the_number_of_observations(n, expected):
+    assert Effort().by_size((3, 2, 1), n) == expected
 
 
 def test_given_options_are_kept():
@@ -58,10 +133,19 @@ def test_auto_tries_every_transform_with_and_without_effects():
         "log1p, none",
         "log1p, additive",
     ]
-    names = [scale.name for scale in check_options(transform="auto", components="boxes").scales]
+    one = {"components": "boxes", "baseline": "none"}
+    names = [scale.name for scale in check_options(transform="auto", **one).scales]
     assert names == ["none, none", "sqrt, none", "log1p, none"]
-    names = [scale.name for scale in check_options(baseline="auto", components="boxes").scales]
+    one = {"components": "boxes", "transform": "none"}
+    names = [scale.name for scale in check_options(baseline="auto", **one).scales]
     assert names == ["none, none", "none, additive"]
+
+
+@pytest.mark.parametrize("version", [0, 8])
+def test_versions_without_negative_terms_leave_main_effects_out(version):
+    names = [scale.name for scale in check_options(version=version).scales]
+    assert names == ["none, none", "sqrt, none", "log1p, none"]
+    assert check_options(version=version, transform="sqrt").scales[0].name == "sqrt, none"
 
 
 def test_a_pair_of_functions_is_a_transform():
@@ -77,7 +161,7 @@ def test_a_pair_of_functions_is_a_transform():
 def test_the_remainder_is_one_of_three(remainder, version):
     options = check_options(remainder=remainder, version=version)
     assert options.remainder is RemainderMethod(remainder)
-    assert len(options.scales) == (2 if version == "fast" else 1)  # it is not part of a scale
+    assert len(options.scales) == (12 if version == "fast" else 3)  # it is not part of a scale
 
 
 @pytest.mark.parametrize(
@@ -96,7 +180,7 @@ def test_the_remainder_is_one_of_three(remainder, version):
     ids=str,
 )
 def test_graded_components_are_tried_unless_the_options_ask_for_boxes(given, kinds):
-    options = check_options(**given)
+    options = check_options(transform="none", baseline="none", **given)
     assert [scale.graded for scale in options.scales] == kinds
     assert options.max_components == given.get("max_components")
 
@@ -159,7 +243,7 @@ BAD = {
     "scoring": (
         {"scoring": "r2"},
         SettingError,
-        "'r2'; expected 'rmse', 'mae', 'mape' or 'balanced'",
+        "'r2'; expected 'rmse', 'mae' or 'mape'",
     ),
     "radii": ({"n_radii": 0}, SettingError, "n_radii is 0"),
     "half radii": ({"n_radii": 2.0}, SettingError, "n_radii is 2.0.*integer"),
@@ -169,11 +253,12 @@ BAD = {
         SettingError,
         'additive baseline needs version="fast"; got 3',
     ),
-    "perhaps effects in a version": (
-        {"version": 3, "baseline": "auto"},
+    "effort": (
+        {"effort": "high"},
         SettingError,
-        'needs version="fast"',
+        "effort is 'high'; expected 'quick', 'standard' or 'thorough'",
     ),
+    "effort as a number": ({"effort": 2}, SettingError, "effort is 2"),
     "tol": ({"tol": -1e-9}, SettingError, "tol is"),
     "rtol": ({"rtol": -1.0}, SettingError, "rtol is -1"),
     "rtol as text": ({"rtol": "small"}, SettingError, "rtol is 'small'"),

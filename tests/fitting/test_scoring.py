@@ -6,7 +6,9 @@ import pickle
 import numpy as np
 import pytest
 
-from intensor.fitting.scoring import MAPE, SCORINGS
+from intensor.errors import SettingError
+from intensor.fitting.options import check_options
+from intensor.fitting.scoring import MAPE, RMSE, SCORINGS
 
 VALUES = np.array([1.0, 0.0, 4.0, 2.0])
 PREDICTED = np.array([2.0, 3.0, 4.0, 1.0])
@@ -14,9 +16,6 @@ BY_HAND = {
     "rmse": math.sqrt((1 + 9 + 0 + 1) / 4),
     "mae": 5 / 4,
     "mape": (1 + 0 + 0.5) / 3,
-    "balanced": math.sqrt(
-        math.sqrt(11 / 4) * ((math.sqrt(2) - 1) ** 2 + 3 + 0 + (1 - math.sqrt(2)) ** 2) / 4
-    ),
 }
 
 
@@ -42,6 +41,24 @@ def test_weights_count_like_repeats(name):
     assert found == pytest.approx(scoring.measure(*repeated), rel=1e-14)
     assert found == pytest.approx(scoring.measure(VALUES, PREDICTED, 0.1 * weights), rel=1e-14)
     assert found != pytest.approx(BY_HAND[name])
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_errors_are_means_of_losses(name):
+    scoring = SCORINGS[name]
+    weights = np.array([1.0, 2.0, 0.5, 3.0])
+    for given in (None, weights):
+        counted = scoring.counted(VALUES, given)
+        mean = np.average(scoring.losses(VALUES, PREDICTED), weights=counted)
+        error = math.sqrt(mean) if scoring.squared else mean
+        assert error == pytest.approx(scoring.measure(VALUES, PREDICTED, given), rel=1e-14)
+    assert scoring.squared == (scoring is RMSE)
+    assert scoring.relative == (scoring is MAPE)
+
+
+def test_there_is_no_balanced_scoring():
+    with pytest.raises(SettingError, match="'balanced'; expected 'rmse', 'mae' or 'mape'"):
+        check_options(scoring="balanced")
 
 
 def test_a_relative_error_needs_values_to_be_relative_to():

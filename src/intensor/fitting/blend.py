@@ -182,47 +182,50 @@ class _Chooser:
     def choose(self, folds: Sequence[_HeldOut]) -> FloatArray:
         """Return the shares that predict the held-out cells of some folds best.
 
-        They are no worse there than any plain candidate.
+        Their error there is at most ``MAX_RISE_RATIO`` times that of the best candidate, and not
+        above that of any plain candidate.
         """
-        shares, error = self._improve(self._first, folds)
-        plain = [
-            self._measure(unit, folds)[0] if one.plain else math.inf
-            for unit, one in zip(np.eye(len(self._entrants)), self._entrants, strict=True)
-        ]
-        least = int(np.argmin(plain))
-        if plain[least] < error:
-            shares, _ = self._improve(least, folds)
-        shares = np.where(shares < MIN_SHARE, 0.0, shares)
-        kept: FloatArray = shares / shares.sum()
-        return kept
+        units = np.eye(len(self._entrants))
+        alone = [self._measure(unit, folds)[0] for unit in units]
+        members = self._find_members(self._first)
+        plain = [number for number, one in enumerate(self._entrants) if one.plain]
+        best = min((*members, *plain), key=lambda number: alone[number])
+        most = min([MAX_RISE_RATIO * alone[best], *(alone[number] for number in plain)])
+        for first in (self._first, best):
+            shares = self._improve(first, folds, most)
+            shares = np.where(shares < MIN_SHARE, 0.0, shares)
+            shares /= shares.sum()
+            if self._measure(shares, folds)[0] <= most:
+                return shares
+        only: FloatArray = units[best]
+        return only
 
-    def _improve(self, first: int, folds: Sequence[_HeldOut]) -> tuple[FloatArray, float]:
+    def _improve(self, first: int, folds: Sequence[_HeldOut], most: float) -> FloatArray:
         """Begin with one candidate, and give parts of the prediction to others.
 
-        It is always the step that lowers the score the most. The error itself never rises much
-        above that of the best candidate.
+        It is always the step that lowers the score the most. The error itself never rises above
+        ``most``, unless it begins there.
         """
         members = self._find_members(first)
         units = np.eye(len(self._entrants))
-        shares = units[first]
+        shares: FloatArray = units[first]
         errors = self._measure(shares, folds)
-        least = min(self._measure(units[member], folds)[0] for member in members)
         for _ in range(MAX_STEPS if len(members) > 1 else 0):
             trials = [
                 (1.0 - step) * shares + step * units[member] for member in members for step in STEPS
             ]
             measured = [self._measure(trial, folds) for trial in trials]
-            most = max(MAX_RISE_RATIO * least, errors[0])
             allowed = [
                 number
                 for number, found in enumerate(measured)
-                if found[0] <= most and _score(found) < (1.0 - MIN_BLEND_GAIN) * _score(errors)
+                if found[0] <= max(most, errors[0])
+                and _score(found) < (1.0 - MIN_BLEND_GAIN) * _score(errors)
             ]
             if not allowed:
                 break
             chosen = min(allowed, key=lambda number: _score(measured[number]))
             shares, errors = trials[chosen], measured[chosen]
-        return shares, errors[0]
+        return shares
 
     def _find_members(self, first: int) -> list[int]:
         """Return the candidates that may have a share beside the first one."""
@@ -251,11 +254,14 @@ class _Chooser:
             for fold, column in zip(folds, predicted, strict=True)
         ]
         error = _means([[one] for one in errors])[0]
-        losses = [
-            scoring.losses(fold.values, column)
-            for fold, column in zip(folds, predicted, strict=True)
-        ]
-        relative = _relative_spread(losses, [fold.pieces for fold in folds])
+        relative = _relative_spread(
+            [
+                scoring.losses(fold.values, column)
+                for fold, column in zip(folds, predicted, strict=True)
+            ],
+            [scoring.counted(fold.values, fold.weights) for fold in folds],
+            [fold.pieces for fold in folds],
+        )
         ratio = self._ratio_of_last_fit(shares, error)
         power = 0.5 if scoring.squared else 1.0
         return Blend(shares, ratio * error, power * relative * ratio * error)
@@ -275,21 +281,20 @@ class _Chooser:
         return math.sqrt(max(1.0 - fall / square, LEAST_KEPT_SHARE)) if square > 0.0 else 1.0
 
 
-def _relative_spread(losses: Sequence[FloatArray], pieces: Sequence[IndexArray]) -> float:
+def _relative_spread(
+    losses: Sequence[FloatArray], weights: Sequence[FloatArray], pieces: Sequence[IndexArray]
+) -> float:
     """Return the standard error of the mean loss, as a share of it.
 
     Observations that were held out together err together, so pieces are what is counted.
     """
-    sums = np.concatenate(
-        [np.bincount(own, column) for column, own in zip(losses, pieces, strict=True)]
-    )
-    counts = np.concatenate([np.bincount(own) for own in pieces])
-    there = counts > 0
-    sums, counts = sums[there], counts[there]
-    mean = sums.sum() / counts.sum() if counts.size else 0.0
-    if not mean > 0.0:
+    parts = list(zip(losses, weights, pieces, strict=True))
+    sums = np.concatenate([np.bincount(own, column * weight) for column, weight, own in parts])
+    totals = np.concatenate([np.bincount(own, weight) for _, weight, own in parts])
+    if not sums.sum() > 0.0:
         return 0.0
-    return float(np.sqrt(((sums - mean * counts) ** 2).sum()) / sums.sum())
+    mean = sums.sum() / totals.sum()
+    return float(np.sqrt(((sums - mean * totals) ** 2).sum()) / sums.sum())
 
 
 def _means(parts: Sequence[Sequence[float]]) -> list[float]:

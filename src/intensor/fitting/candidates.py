@@ -38,7 +38,7 @@ HOPELESS_TERMS_RATIO = 1.5
 predictor without terms."""
 HOPELESS_RATIO = 1.1
 """Boxes are given up when their error stays above this multiple of that of graded components."""
-MAX_COMPANION_RATIO = 1.1
+MAX_COMPANION_RATIO = 1.25
 """Largest ratio of the scouted error of a scale that follows the best one to the least."""
 
 

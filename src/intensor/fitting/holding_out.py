@@ -29,6 +29,8 @@ MIN_MISSING = 1 << 6
 """Fewest missing cells that say how cells are missing."""
 DRAWS_PER_MISSING = 8
 """Cells drawn at random for each missing cell that is wanted: many may be observed."""
+MIN_COMPARED = 1 << 10
+"""Fewest held-out cells that are compared with missing ones, if need be from several parts."""
 MIN_HELD_OUT_PIECES = 3
 """Fewest pieces that are held out at a time, if pieces are more than single cells."""
 FILLED_SHARE_OF_FIBRES, FILLED_SHARE_OF_BLOCKS = 0.9, 0.4
@@ -125,14 +127,19 @@ def find_extents(samples: Samples, *, share: float, seed: int) -> tuple[int, ...
         n_held_out = round(share * n_pieces)
         if max(extents) > 1:
             filled = len(cells) / (n_pieces * math.prod(extents))
-            if n_held_out < MIN_HELD_OUT_PIECES or filled < _least_filled_share(
-                extents, cells, shape
-            ):
+            least_filled = _least_filled_share(extents, cells, shape)
+            if n_held_out < MIN_HELD_OUT_PIECES or filled < least_filled:
                 return math.inf
-        chosen = np.random.default_rng([seed, 5]).permutation(n_pieces)[:n_held_out]
-        held = np.zeros(n_pieces, dtype=bool)
-        held[chosen] = True
-        return float(np.abs(neighbours.of_held_out(held[numbers], rng) - wanted).sum() / 2.0)
+        if n_held_out < 1:
+            return math.inf
+        order = np.random.default_rng([seed, 5]).permutation(n_pieces)
+        enough = math.ceil(MIN_COMPARED * n_pieces / (n_held_out * len(cells)))
+        found = []
+        for part in range(min(enough, n_pieces // n_held_out)):
+            held = np.zeros(n_pieces, dtype=bool)
+            held[order[part * n_held_out : (part + 1) * n_held_out]] = True
+            found.append(neighbours.of_held_out(held[numbers], rng))
+        return float(np.abs(np.mean(found, axis=0) - wanted).sum() / 2.0)
 
     best, least = single, discrepancy(single)
     while True:

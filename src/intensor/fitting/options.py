@@ -71,7 +71,7 @@ class Effort:
     # Most scales that are walked in full after all were scouted.
     max_finalists: int = 1
     # Most other scales that follow the best one to where it ended, to be blended with it.
-    max_companions: int = 2
+    max_companions: int = 4
     # Most observations that boxes are fitted to while the remainder is kriged on all of them.
     max_boxed_rows: int = 1 << 16
     # The walk leaves a radius when the best new vertex is estimated to gain less than this share of
@@ -134,7 +134,7 @@ EFFORTS = {
     "thorough": Effort(
         name="thorough",
         max_finalists=3,
-        max_companions=4,
+        max_companions=5,
         members=(4, 4, 2),
         max_averaged=(32, 16, 8),
         max_components=256,
@@ -196,7 +196,7 @@ def check_options(**given: Any) -> Options:
     if option["radius"] is not None or not version.gradable:
         _settle_for_one_problem(option)
     kinds = _list_kinds(option, version)
-    scales = _list_scales(option["transform"], option["baseline"], kinds)
+    scales = _list_scales(option["transform"], option["baseline"], kinds, signed=version.signed)
     if any(scale.additive for scale in scales) and not version.signed:
         raise SettingError(f'an additive baseline needs version="fast"; got {version.name!r}')
     if not (device.any_version or version.anywhere):
@@ -269,11 +269,16 @@ def _list_kinds(option: Mapping[str, Any], version: Version) -> tuple[bool, ...]
     return (graded,)
 
 
-def _list_scales(transform: Any, baseline: str, kinds: tuple[bool, ...]) -> tuple[Scale, ...]:
-    """Return the scales to choose from; "auto" stands for every transform and baseline."""
+def _list_scales(
+    transform: Any, baseline: str, kinds: tuple[bool, ...], *, signed: bool
+) -> tuple[Scale, ...]:
+    """Return the scales to choose from; "auto" stands for every transform and baseline.
+
+    What main effects leave can only be fitted by terms that may be negative (``signed``).
+    """
     automatic = isinstance(transform, str) and transform == AUTO
     transforms = list(TRANSFORMS.values()) if automatic else [find_transform(transform)]
-    additive = [False, True] if baseline == AUTO else [baseline == "additive"]
+    additive = [False, True][: 1 + signed] if baseline == AUTO else [baseline == "additive"]
     return tuple(
         Scale(transform=one, additive=effects, graded=graded)
         for graded in kinds

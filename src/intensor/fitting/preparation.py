@@ -25,8 +25,8 @@ MIN_FIRST_RADIUS = 1e-60
 
 
 def thinned(column: AnyArray) -> AnyArray:
-    """Return evenly spaced entries of a column of all held-out observations, if it is long."""
-    return column[:: max(1, -(-column.size // MAX_KEPT_PREDICTIONS))]
+    """Return evenly spaced rows of an array about all held-out observations, if it is long."""
+    return column[:: max(1, -(-len(column) // MAX_KEPT_PREDICTIONS))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

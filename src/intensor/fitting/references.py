@@ -187,7 +187,7 @@ def try_references(session: Session, held_out: Sequence[Split]) -> list[Tried]:
     saved = session.journal.recall("references")
     if saved is not None:
         return [_restore(one, transforms) for one in saved.branches("tried")]
-    budget = session.reserve("references", REFERENCE_SHARE)
+    budget = session.reserve("references/time", REFERENCE_SHARE)
     trials = _Trials(session, held_out, budget)
     effects = trials.best(
         Reference(kind=Kind.MAIN_EFFECTS, transform=one) for one in transforms.values()

@@ -19,6 +19,7 @@ class Scoring:
     error: Callable[[FloatArray, FloatArray, FloatArray], float]
     losses: Callable[[FloatArray, FloatArray], FloatArray]  # of single values, to compare errors by
     squared: bool = False  # whether the error is the root of the mean loss
+    relative: bool = False  # whether values of 0 are passed over
 
     def measure(
         self, values: FloatArray, predicted: FloatArray, weights: FloatArray | None = None
@@ -29,6 +30,11 @@ class Scoring:
         each = np.ones(values.size) if weights is None else weights
         with np.errstate(over="ignore"):
             return self.error(values, predicted, each)
+
+    def counted(self, values: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+        """Return how much each value counts in the error."""
+        given = np.ones(values.size) if weights is None else weights
+        return np.where(values != 0.0, given, 0.0) if self.relative else given
 
 
 def _rmse(values: FloatArray, predicted: FloatArray, weights: FloatArray) -> float:
@@ -64,7 +70,7 @@ RMSE = Scoring(name="rmse", error=_rmse, losses=_squares, squared=True)
 """Root of the mean squared error."""
 MAE = Scoring(name="mae", error=_mae, losses=_sizes)
 """Mean absolute error."""
-MAPE = Scoring(name="mape", error=_mape, losses=_shares)
+MAPE = Scoring(name="mape", error=_mape, losses=_shares, relative=True)
 """Mean absolute error relative to the value, over the values that are not 0."""
 SCORINGS = {scoring.name: scoring for scoring in (RMSE, MAE, MAPE)}
 """All scorings by their names."""
