@@ -209,7 +209,8 @@ RADIUS = Option(
     name="radius",
     default="auto",
     summary=SOLVE_RADIUS.summary,
-    details='It is in the fitted scale. "auto" chooses it by validation.',
+    details='It is in the fitted scale. "auto" chooses it by validation. The radius of an earlier '
+    "fit does not repeat that fit, whose tolerance and more were chosen too; ``Fit.refit`` does.",
     rule=ranges.check_radius_or_auto,
     type=NumberOrText,
     metavar="auto|NUMBER",
