@@ -101,7 +101,7 @@ COMMAND_OPTIONS = {
     "report": (declared.VALUE, declared.WEIGHT),
 }
 OWN = {"output", "cells", "mark", "kind", "one_based", "quiet", "json", "debug"}
-OWN |= {"data", "model", "effort", "title"}
+OWN |= {"data", "model", "like", "effort", "title"}
 """Parameters that only the commands have; their cells may also be chosen automatically."""
 
 
