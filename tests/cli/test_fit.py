@@ -223,3 +223,51 @@ def test_bad_checkpoints_are_refused_before_the_data_is_read(checkpointed, tmp_p
     assert "checkpoint_every" in refused(*gone, *nowhere, "--checkpoint-every", "-1")
     for other in (checkpointed[2], gone[1]):
         assert "is another file of this command too" in refused(*gone, "--checkpoint", other)
+
+
+# Fits like an earlier one
+
+
+def test_a_fit_like_another_repeats_it(table, tmp_path, capsys):
+    first, second = tmp_path / "first.npz", tmp_path / "second.npz"
+    assert run("fit", table, "--value rating --effort quick --seed 3 -q -o", first) == 0
+    assert run("fit", table, "-o", second, "--like", first, "--threads 1 --json") == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["validation"] is None
+    one, other = load(first), load(second)
+    assert one.validation is not None
+    assert other.recipe.seed == 3
+    cells = np.argwhere(np.ones(one.shape))
+    np.testing.assert_array_equal(one.predict(cells), other.predict(cells))
+
+
+def test_a_fit_like_another_may_have_another_seed(table, tmp_path):
+    first, second = tmp_path / "first.npz", tmp_path / "second.npz"
+    assert run("fit", table, "--value rating --effort quick --seed 3 -q -o", first) == 0
+    assert run("fit", table, "-q --seed 0 -o", second, "--like", first) == 0
+    assert load(second).recipe.seed == 0
+
+
+@pytest.mark.parametrize("option", ["--radius 3", "--mode user", "--clip 1 5", "--rtol auto"])
+def test_options_that_the_model_decides_are_refused(table, tmp_path, capsys, option):
+    model = tmp_path / "model.npz"
+    assert run("fit", table, "--value rating --radius 4 --transform none -q -o", model) == 0
+    assert run("fit", table, option, "-o", tmp_path / "new.npz", "--like", model) == 2
+    message = capsys.readouterr().err
+    assert f"{option.split()[0]} and --like do not go together" in message
+    assert not (tmp_path / "new.npz").exists()
+
+
+def test_the_model_is_not_overwritten(table, tmp_path, capsys):
+    model = tmp_path / "model.npz"
+    assert run("fit", table, "--value rating --radius 4 --transform none -q -o", model) == 0
+    before = model.read_bytes()
+    assert run("fit", table, "-q -o", model, "--like", model) != 0
+    assert "is an input of this command too" in capsys.readouterr().err
+    assert model.read_bytes() == before
+
+
+def test_a_model_that_is_not_there(table, tmp_path, capsys):
+    missing = tmp_path / "none.npz"
+    assert run("fit", table, "-o", tmp_path / "new.npz", "--like", missing) != 0
+    assert "none.npz" in capsys.readouterr().err

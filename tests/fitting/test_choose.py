@@ -37,7 +37,7 @@ def test_a_planted_radius_is_found():
     assert found.radius == found.path.radius
     small = intensor.nmse(fitted(CLEAN, radius=0.6).model, CLEAN.truth)
     assert intensor.nmse(found.model, CLEAN.truth) < 1e-3 < 0.02 < small
-    assert found.path.error < 0.1 * fitted(CLEAN, radius=0.6, n_solutions=2).path.error
+    assert found.path.error < 0.1 * fitted(CLEAN, radius=0.6, validation=0.1).path.error
     checked(found, CLEAN)
 
 
@@ -158,10 +158,22 @@ def test_averaging_is_measured_and_certified():
 
 
 def test_averages_at_a_given_radius_are_measured_too():
-    validation = fitted(n_solutions=2, radius=0.8).validation
+    validation = fitted(n_solutions=2, radius=0.8, validation=0.1).validation
     assert validation.path.radii.tolist() == [0.8]
     assert validation.single is not None
     assert validation.averaged <= validation.single * 1.5
+
+
+PLAIN = {"transform": "none", "baseline": "none", "remainder": "none"}
+
+
+@pytest.mark.parametrize("options", [{}, {"n_solutions": 2}, {"remainder": "kriging"}])
+def test_where_nothing_is_open_cells_are_held_out_only_if_asked_for(options):
+    settled = {**PLAIN, **options, "radius": 0.8}
+    assert fitted(**settled).validation is None
+    assert fitted(**settled, validation=0.1).validation.folds == 1
+    assert fitted(**{**settled, "radius": "auto"}).validation is not None
+    assert fitted(**{**settled, "baseline": "auto"}).validation is not None
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(3, marks=pytest.mark.slow)])

@@ -101,7 +101,7 @@ COMMAND_OPTIONS = {
     "report": (declared.VALUE, declared.WEIGHT),
 }
 OWN = {"output", "cells", "mark", "kind", "one_based", "quiet", "json", "debug"}
-OWN |= {"data", "model", "title"}
+OWN |= {"data", "model", "like", "title"}
 """Parameters that only the commands have; their cells may also be chosen automatically."""
 OWN_OF_COMMAND = {"verify": {"effort"}}
 """Those of one command; the effort of a check is a number of additions."""

@@ -10,14 +10,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from intensor.cli.console import INTERRUPTED, OK, say
 from intensor.cli.info import describe
-from intensor.cli.io import check_checkpoint, check_output
+from intensor.cli.io import check_checkpoint, check_output, read_observed
 from intensor.cli.options import Columns, Common, FitOptions
+from intensor.errors import SettingError
 from intensor.options import declared
 from intensor.solver.progress import show_progress
 
@@ -27,15 +28,24 @@ if TYPE_CHECKING:
     from intensor.fitting.record import Fit
 
 
+LIKE_OPTIONS = frozenset({"time_limit", "seed", "threads", "exact"})
+"""Options of a fit that may be given together with ``--like``."""
+
+
 def fit(
     data: Annotated[
         Path, typer.Argument(metavar="DATA", help="Observations: .csv, .parquet, .tns, .npz, .mat.")
     ],
     *,
     output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write (.npz).")],
+    like: Annotated[
+        Path | None,
+        typer.Option(metavar="MODEL", help="Fit as this model was fitted, and choose nothing."),
+    ] = None,
     modes: Annotated[list[str] | None, declared.MODES] = None,
     columns: Columns,
     options: FitOptions,
+    context: typer.Context,
     common: Common,
 ) -> int:
     """Fit a model to observations and save it.
@@ -43,17 +53,24 @@ def fit(
     Ctrl-C ends the fit and saves the best model so far; a second one leaves at once.
     """
     start = time.perf_counter()
-    check_output(output, suffixes=[".npz"], inputs=[data])
+    check_output(output, suffixes=[".npz"], inputs=[data, *([] if like is None else [like])])
+    from intensor.fitting.model_file import load, save  # noqa: PLC0415
     from intensor.fitting.options import check_options  # noqa: PLC0415
-
-    checked = check_options(**options)
-    check_checkpoint(checked.checkpoint, others=[data, output])
-    from intensor.fitting.model_file import save  # noqa: PLC0415
     from intensor.report.summary import errors_of, summarise  # noqa: PLC0415
 
-    table = read_data(data, columns, modes)
-    read = time.perf_counter()
-    fitted = fit_table(table, checked, quiet=common.quiet)
+    if like is None:
+        checked = check_options(**options)
+        check_checkpoint(checked.checkpoint, others=[data, output])
+        table = read_data(data, columns, modes)
+        read = time.perf_counter()
+        fitted = fit_table(table, checked, quiet=common.quiet)
+    else:
+        chosen = _options_like(options, modes, context)
+        model = load(like)
+        table = read_observed(model, data, columns)
+        read = time.perf_counter()
+        with sigterm_as_ctrl_c():
+            fitted = model.refit(table, **chosen, verbose=not common.quiet)
     done = time.perf_counter()
     save(fitted, output)
     errors = errors_of(fitted, *table.observed())
@@ -70,6 +87,26 @@ def fit(
         f"{describe(fitted, errors)}\n{output} written, {seconds['total']:.1f} s\n",
     )
     return exit_code(fitted, f"the best model so far was saved to {output}")
+
+
+def _options_like(
+    options: FitOptions, modes: list[str] | None, context: typer.Context
+) -> dict[str, Any]:
+    """Return the options that a fit like an earlier one takes; raise if others were given."""
+    given = {}
+    for name, value in options.items():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name != "DEFAULT":
+            given[name] = value
+    wrong = [*([] if not modes else ["mode"]), *(given.keys() - LIKE_OPTIONS)]
+    if wrong:
+        name = sorted(wrong)[0].replace("_", "-")
+        allowed = ", ".join(f"--{one.replace('_', '-')}" for one in sorted(LIKE_OPTIONS))
+        raise SettingError(
+            f"--{name} and --like do not go together, since the model says how to fit; leave one "
+            f"of them out (of the options of the fit, --like takes {allowed})"
+        )
+    return given
 
 
 def read_data(path: Path, columns: Columns, modes: list[str] | None) -> Table:

@@ -7,7 +7,7 @@ data comes from it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import narwhals as nw
 import numpy as np
@@ -22,10 +22,20 @@ from intensor.data.labels import Labels
 from intensor.data.series import encode_series, open_frame, read_numbers
 from intensor.data.table import Table
 from intensor.errors import EmptyDataError, LabelError, ValuesError
-from intensor.fitting.record import Fit
 from intensor.options import declared
 
 Frame = nw.DataFrame[Any]
+
+
+class Predicting(Protocol):
+    """A fit, as far as tables are concerned."""
+
+    @property
+    def labels(self) -> Labels:
+        """Names of modes and indices."""
+
+    def predict(self, coords: Any, *, unseen: str) -> FloatArray:
+        """Return predictions for the cells of a table."""
 
 
 class FrameContainer(TableContainer):
@@ -143,7 +153,7 @@ def fill_column(table: Frame, name: Any, rows: IndexArray, numbers: FloatArray) 
     return table.with_columns(series.scatter(rows, numbers.astype(kept)).alias(name))
 
 
-def predict_frame(fit: Fit, frame: Any, *, unseen: str = declared.UNSEEN.default) -> Any:
+def predict_frame(fit: Predicting, frame: Any, *, unseen: str = declared.UNSEEN.default) -> Any:
     """Return a table of cells with a column of predictions, of the same kind.
 
     The table of pandas, polars or pyarrow has a column for each mode of the fit, by its name;

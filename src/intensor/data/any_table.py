@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from intensor._arrays import AnyArray, FloatArray
-from intensor.data.labels import Encoded, as_labels, object_array
+from intensor.data.labels import Encoded, as_labels, factorise, object_array
 from intensor.data.table import Table
 from intensor.errors import LabelError, ValuesError
 
@@ -71,6 +71,10 @@ class AnyTable(ABC):
     def encoded(self, name: Any) -> Encoded:
         """Return a column of labels."""
 
+    def distinct(self, name: Any) -> Encoded:
+        """Return a column of labels in which every label occurs once, in order."""
+        return self.encoded(name)
+
     @abstractmethod
     def numbers(self, name: Any, role: str) -> FloatArray:
         """Return a column of numbers, NaN where there is none."""
@@ -117,6 +121,12 @@ class _Columns(AnyTable):
     def encoded(self, name: Any) -> Encoded:
         try:
             return Encoded(np.arange(len(self)), as_labels(self._columns[name]))
+        except LabelError as problem:
+            raise LabelError(f"column {name!r}: {problem}") from None
+
+    def distinct(self, name: Any) -> Encoded:
+        try:
+            return factorise(self._columns[name])
         except LabelError as problem:
             raise LabelError(f"column {name!r}: {problem}") from None
 

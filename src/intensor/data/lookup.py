@@ -46,18 +46,7 @@ def look_up_cells(data: Any, labels: Labels) -> LabelledCells | None:
     table = open_any_table(data)
     if table is None:
         return None
-    if len(set(labels.modes)) < len(labels.modes):
-        raise LabelError(
-            f"modes of the fit have the same name ({', '.join(map(repr, labels.modes))}), so "
-            f"columns of a table cannot be matched with them; {POSITIONS}"
-        )
-    try:
-        columns = tuple(find_column(mode, table.names, role="mode") for mode in labels.modes)
-    except LabelError as problem:
-        raise LabelError(
-            f"{problem} (a table is read by the names of its columns, which must be those of the "
-            f"modes; {POSITIONS})"
-        ) from None
+    columns = find_mode_columns(table, labels)
     coords = np.empty((len(table), len(columns)), dtype=np.int64)
     encoded = tuple(table.encoded(name) for name in columns)
     for mode, (column, known) in enumerate(zip(encoded, labels.indices, strict=True)):
@@ -68,6 +57,22 @@ def look_up_cells(data: Any, labels: Labels) -> LabelledCells | None:
             raise LabelError(f"{table.prefix}{problem}") from None
         coords[:, mode] = found[column.codes]
     return LabelledCells(coords=coords, columns=columns, encoded=encoded, table=table)
+
+
+def find_mode_columns(table: AnyTable, labels: Labels) -> tuple[Any, ...]:
+    """Return the columns of a table that are named like the modes of a fit."""
+    if len(set(labels.modes)) < len(labels.modes):
+        raise LabelError(
+            f"modes of the fit have the same name ({', '.join(map(repr, labels.modes))}), so "
+            f"columns of a table cannot be matched with them; {POSITIONS}"
+        )
+    try:
+        return tuple(find_column(mode, table.names, role="mode") for mode in labels.modes)
+    except LabelError as problem:
+        raise LabelError(
+            f"{problem} (a table is read by the names of its columns, which must be those of the "
+            f"modes; {POSITIONS})"
+        ) from None
 
 
 def observed_cells(
@@ -85,14 +90,14 @@ def observed_cells(
     table = found.table
     rows = np.ones(len(table), dtype=bool)
     if values is None or isinstance(values, str):
-        values = _column(table, values or table.value or labels.value, "value")
+        values = read_column(table, values or table.value or labels.value, "value")
         rows = ~np.isnan(values)
         if not rows.any():
             raise EmptyDataError("the table has no row with a value; expected at least one")
     if sample_weight is None:
         sample_weight = table.weight
     if isinstance(sample_weight, str):
-        sample_weight = _column(table, sample_weight, "weight")
+        sample_weight = read_column(table, sample_weight, "weight")
     _check_known(found, rows)
     if not len(rows):
         raise EmptyDataError("the table has no row; expected at least one observation")
@@ -145,5 +150,6 @@ def _check_known(found: LabelledCells, rows: AnyArray) -> None:
         )
 
 
-def _column(table: AnyTable, name: str, role: str) -> FloatArray:
+def read_column(table: AnyTable, name: str, role: str) -> FloatArray:
+    """Return a column of values or weights by its name."""
     return table.numbers(find_column(name, table.names, role=f"{role}s"), role)

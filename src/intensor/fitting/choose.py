@@ -141,14 +141,12 @@ def _blend(
 
 
 def _hold_out(session: Session) -> list[Split]:
-    """Hold cells out if there is anything to choose, and time for it.
+    """Hold cells out if there is anything to choose or if that is asked for, and time for it.
 
     A single cell leaves nothing to validate with. Small data is validated in any case.
     """
     options, journal = session.options, session.journal
-    chosen = options.radius is not None and len(options.scales) == 1
-    single = options.n_solutions in (None, 1) and not options.scales[0].graded
-    if chosen and single and options.remainder is not RemainderMethod.AUTO:
+    if options.settled and not options.asks_for_validation:
         return []
     large = len(session.samples) > options.effort.scouting_rows
     if journal.decide("no splits", large and session.budget.spent):
@@ -224,6 +222,7 @@ def _measure_averaging(
             radius=walked.path.radius,
             tolerance=validation.tolerance,
             walked=walked,
+            start=walked.models[0],
             budget=Budget(budget.remaining / (len(held_out) - fold), within=budget),
             name=f"average {fold}",
             stage="validation, fit",

@@ -35,6 +35,7 @@ from intensor.fitting.kriging import ROUNDS, krige
 from intensor.fitting.options import Options, RemainderMethod, Scale
 from intensor.fitting.path import Walk
 from intensor.fitting.preparation import Prepared, prepare
+from intensor.fitting.recipe import PART_FIELDS, Part, Recipe
 from intensor.fitting.record import Fit, Validation
 from intensor.fitting.references import Reference
 from intensor.fitting.session import Session
@@ -87,10 +88,16 @@ class Choice:
     n_solutions: int | None = None  # number of solutions to average; None for one
     tolerance: float | None = None  # gap at which to stop; None for that of the options
     walked: Walk | None = None  # on which the radius was chosen
+    start: Model | None = None  # that a solve may go on from, in the place of that of the walk
     validation: Validation | None = None
     share: float = 1.0  # of the fit in the prediction
     partners: tuple[Choice, ...] = ()  # other scales whose fits have a share too
     references: tuple[tuple[Reference, float], ...] = ()  # with their shares
+
+    @property
+    def starting_model(self) -> Model | None:
+        """The model that a solve may go on from."""
+        return self.walked.models[0] if self.start is None and self.walked else self.start
 
 
 def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
@@ -99,7 +106,7 @@ def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
     References come first, since they take little time. Every member has an even part of the time
     that is left then. Partners that there is no time for are left out, and their shares go to the
     others. A fit that the callback has ended is STOPPED, whatever its solves reached: something was
-    not chosen or fitted as it would have been.
+    not chosen or fitted as it would have been. The recipe is what was chosen, with all members.
     """
     members = (choice, *choice.partners)
     references = fit_references(session, choice.references, labels)
@@ -116,11 +123,35 @@ def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
     first, *others = (*_merge_members(session, fits), *references)
     if session.stopped and first.status is not Status.INTERRUPTED:
         first = replace(first, result=replace(first.result, status=Status.STOPPED))
+    first = replace(first, recipe=_write_recipe(session, choice))
     total = math.fsum(one.share for one in (first, *others))
     if not total > 0.0:  # nothing but the chosen member is left
         return replace(first, share=1.0)
     partners = tuple(replace(one, share=one.share / total) for one in others)
     return replace(first, share=first.share / total, partners=partners)
+
+
+def _write_recipe(session: Session, choice: Choice) -> Recipe:
+    """Return all that must be known to fit other observations in the same way."""
+    options, solver = session.options, session.options.solver
+    parts = []
+    for one in (choice, *choice.partners):
+        warm = one.remainder is RemainderMethod.KRIGING and options.version.warm_start
+        parts.append(
+            Part(
+                **{name: getattr(one, name) for name in (*PART_FIELDS, "scale", "remainder")},
+                start=one.starting_model if warm and one.max_components is None else None,
+            )
+        )
+    return Recipe(
+        parts=tuple(parts),
+        references=choice.references,
+        largest=float(session.samples.values.max()),
+        version=options.version.name,
+        exact=options.exact.name,
+        keep_all=options.n_solutions is not None,
+        **{name: getattr(solver, name) for name in ("tol", "rtol", "max_iterations", "seed")},
+    )
 
 
 def _merge_members(session: Session, fits: Sequence[Fit]) -> list[Fit]:
@@ -197,6 +228,7 @@ def _fit_member(session: Session, choice: Choice, labels: Labels, own: Budget, *
         radius=choice.radius or prepared.largest_value,
         tolerance=choice.tolerance,
         walked=choice.walked,
+        start=choice.starting_model,
         budget=_reserve_for_kriging(own, choice),
         name=name,
         warm=choice.remainder is RemainderMethod.KRIGING,
@@ -229,6 +261,7 @@ def solve_seeds(
     radius: float,
     tolerance: float | None,
     walked: Walk | None,
+    start: Model | None,
     budget: Budget,
     name: str,
     stage: str = "fit",
@@ -240,7 +273,7 @@ def solve_seeds(
     """Solve ``n`` times, with a seed each and an even share of the time that is left.
 
     ``tolerance`` is the gap to reach, None for that of the options. The first solve may go on from
-    the model of the walk: if asked to (``warm``), or if there is too little time to start from
+    the model ``start``: if asked to (``warm``), or if there is too little time to start from
     scratch. ``name`` and ``stage`` name these solves in the journal and in reports of progress.
     """
     options, journal = session.options, session.journal
@@ -271,13 +304,13 @@ def solve_seeds(
             continue
         short = walked is not None and share < SCRATCH_RATIO * walked.seconds_per_fold
         first = (warm or short) and seed == 0 and version.warm_start and max_components is None
-        start = walked.models[0] if walked and saved is None and (late or first) else None
+        origin = start if saved is None and (late or first) else None
         before = saved.branch("run").finite("seconds") if saved is not None else 0.0
         result = run(
             data,
-            version=version if start is None else _version_from(start, max_components),
+            version=version if origin is None else _version_from(origin, max_components),
             exact=exact,
-            start=start,
+            start=origin,
             settings=replace(settings, seed=settings.seed + seed),
             budget=Budget(share + before, within=budget, before=before),
             callback=with_stage(session.report, f"{stage} {seed + 1} of {n}" if n > 1 else stage),
@@ -408,8 +441,10 @@ def _prefer_walked_model(
 def _reserve_for_kriging(budget: Budget, choice: Choice) -> Budget:
     """Return a budget that leaves some time for the remainder."""
     reserved = 0.0
-    kriges = choice.remainder is RemainderMethod.KRIGING
-    if kriges and choice.walked is not None and math.isfinite(budget.remaining):
+    kriges = choice.remainder is RemainderMethod.KRIGING and math.isfinite(budget.remaining)
+    if kriges and choice.walked is None:  # nobody knows how long it takes
+        reserved = MAX_CLOSE_KRIGING_SHARE * budget.remaining
+    elif kriges and choice.walked is not None:
         needed, left = choice.walked.kriging_seconds, budget.remaining
         reserved = max(
             min(CLOSE_KRIGING_RATIO * needed, MAX_CLOSE_KRIGING_SHARE * left),

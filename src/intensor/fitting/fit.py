@@ -13,7 +13,7 @@ from intensor._arrays import Shape
 from intensor.data.checks import check_coords, check_not_tiny, check_values, check_weights
 from intensor.data.labels import Labels, number_labels
 from intensor.fitting.choose import choose
-from intensor.fitting.combine import combine
+from intensor.fitting.combine import Choice, combine
 from intensor.fitting.journal import Journal
 from intensor.fitting.kriging import MAX_MODE_LENGTH, check_kriging
 from intensor.fitting.options import Options, RemainderMethod
@@ -25,6 +25,9 @@ from intensor.runtime.memory import expanding_bytes, fitting_bytes, require_memo
 from intensor.solver.loop import Callback
 from intensor.solver.result import warn_if_empty
 from intensor.solver.variants import FAST
+
+REFIT_ADVICE = "the earlier fit has a kriged remainder or a smooth field; fit these data anew"
+"""What to do about observations that cannot be fitted as those of an earlier fit were."""
 
 
 def fit(
@@ -38,24 +41,27 @@ def fit(
     callback: Callback | None = None,
     client: Any = None,
     spent: float = 0.0,
+    choice: Choice | None = None,
 ) -> Fit:
     """Choose all that the options leave open by validation, then fit all observations.
 
     Arguments mean the same as in ``complete``. ``spent`` are the seconds of the time limit that the
-    caller has used to get the observations ready.
+    caller has used to get the observations ready. With a ``choice`` nothing is left to choose.
     """
     journal = Journal(options.checkpoint)
     budget = Budget(options.solver.time_limit, before=journal.elapsed + spent)
     lengths = shape if labels is None else labels.shape
     samples = _check_samples(coords, values, options, shape=lengths, sample_weight=sample_weight)
+    if options.remainder is RemainderMethod.KRIGING:
+        check_kriging(samples, **({} if choice is None else {"advice": REFIT_ADVICE}))
     if samples.full is not None:  # a remainder could not be expanded to the full tensor
         options = replace(options, remainder=RemainderMethod.NONE)
     with listen_for_interrupt(budget), contextlib.closing(journal):
         session = Session(
             samples, options, budget=budget, journal=journal, callback=callback, client=client
         )
-        choice = choose(session)
-        found = combine(session, choice, labels or number_labels((samples.full or samples).shape))
+        chosen = choose(session) if choice is None else choice
+        found = combine(session, chosen, labels or number_labels((samples.full or samples).shape))
     if samples.values.any():
         warn_if_empty(found.result)
     found = replace(found, clip=options.clip)
@@ -85,10 +91,7 @@ def _check_samples(
     samples = Samples(coords=cells, values=numbers, weights=weights, shape=lengths)
     if weights is not None and not weights.all():
         samples = samples.part(weights > 0.0)
-    samples = (samples.condensed() if condensing else samples).in_order()
-    if kriging:
-        check_kriging(samples)
-    return samples
+    return (samples.condensed() if condensing else samples).in_order()
 
 
 def _require_memory(n: int, lengths: Shape, options: Options, *, condensing: bool) -> None:

@@ -89,14 +89,14 @@ def can_krige(observations: Observations | Samples) -> bool:
     )
 
 
-def check_kriging(samples: Samples) -> None:
+def check_kriging(samples: Samples, *, advice: str = "use remainder='none' or 'auto'") -> None:
     """Raise if a tensor is too large or too sparse to be kriged."""
     if not can_krige(samples):
         raise SettingError(
-            f"remainder is 'kriging', which needs a tensor of at most {MAX_CELLS} cells, of "
-            f"which at least one in {MAX_CELLS_PER_OBSERVED:g} is observed, and at least two modes "
-            f"of at most {MAX_MODE_LENGTH} indices; got {' x '.join(map(str, samples.shape))} with "
-            f"{samples.n_cells} observed cells (use 'none' or 'auto')"
+            f"kriging needs a tensor of at most {MAX_CELLS} cells, of which at least one in "
+            f"{MAX_CELLS_PER_OBSERVED:g} is observed, and at least two modes of at most "
+            f"{MAX_MODE_LENGTH} indices; got {' x '.join(map(str, samples.shape))} with "
+            f"{samples.n_cells} observed cells ({advice})"
         )
 
 

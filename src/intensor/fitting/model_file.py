@@ -28,6 +28,7 @@ from intensor.errors import (
 )
 from intensor.fitting.label_columns import capture_labels, restore_labels
 from intensor.fitting.path import GRADED_COLUMNS, PATH_COLUMNS, PATH_TEXTS, RadiusPath, read_path
+from intensor.fitting.recipe import Recipe, capture_recipe, capture_starts, restore_recipe
 from intensor.fitting.record import SHARE_ROUNDING, Fit, ReferenceError, Validation
 from intensor.model.baseline import Baseline
 from intensor.model.model import Model
@@ -106,6 +107,8 @@ def save(fit: Fit, path: Any) -> None:
         )
     modes, label_arrays = capture_labels(fit.labels)
     arrays = {**label_arrays, **_capture_arrays(fit)}
+    if fit.recipe is not None:
+        arrays |= capture_starts(fit.recipe)
     header = {**_capture_header(fit, modes), **_capture_member(fit)}
     if fit.partners:
         partners = [{**_capture_member(one), "share": float(one.share)} for one in fit.partners]
@@ -178,6 +181,7 @@ def _capture_header(fit: Fit, modes: list[Tree]) -> Tree:
         "modes": modes,
         "validation": validation,
         **({} if fit.clip is None else {"clip": dict(zip(CLIP_ENDS, fit.clip, strict=True))}),
+        **({} if fit.recipe is None else {"recipe": capture_recipe(fit.recipe)}),
     }
 
 
@@ -258,6 +262,7 @@ def _restore_fit(header: TreeReader, arrays: TreeReader) -> Fit:
         validation=_restore_validation(header, arrays, version),
         partners=tuple(partners),
         clip=_restore_clip(header),
+        recipe=_restore_recipe(header, arrays, labels.shape),
     )
     total = math.fsum(one.share for one in fit.members)
     if abs(total - 1.0) > SHARE_ROUNDING:
@@ -283,6 +288,14 @@ def _restore_clip(header: TreeReader) -> Clip | None:
     saved = header.branch("clip")
     ends = [saved.finite(end) if end in saved else None for end in CLIP_ENDS]
     return check_clip("clip", ends)
+
+
+def _restore_recipe(header: TreeReader, arrays: TreeReader, shape: Shape) -> Recipe | None:
+    if "recipe" not in header:
+        return None
+    return restore_recipe(
+        header.branch("recipe"), shape, lambda tree, stem: _join(tree, arrays, stem)
+    )
 
 
 def _restore_member(header: TreeReader, arrays: TreeReader, labels: Labels, n: int) -> Fit:

@@ -173,6 +173,17 @@ class Options:
     effort: Effort = EFFORTS["standard"]
 
     @property
+    def settled(self) -> bool:
+        """Whether nothing is left to choose but how closely to fit boxes, and rtol says that."""
+        chosen = self.radius is not None and len(self.scales) == 1 and not self.scales[0].graded
+        return chosen and self.remainder is not RemainderMethod.AUTO
+
+    @property
+    def asks_for_validation(self) -> bool:
+        """Whether the share or the number of folds to hold out was given."""
+        return self.folds is not None
+
+    @property
     def blends(self) -> bool:
         """Whether predictors without terms may have a share of the prediction."""
         return self.n_solutions is None and self.remainder is RemainderMethod.AUTO

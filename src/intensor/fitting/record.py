@@ -24,9 +24,11 @@ from intensor.options import declared
 from intensor.options.ranges import Clip
 from intensor.options.unseen import Unseen, as_unseen
 from intensor.problem.reindex import FullTensor
+from intensor.solver.loop import Callback
 from intensor.solver.result import Result, Status, expand_model, expand_result
 
 if TYPE_CHECKING:
+    from intensor.fitting.recipe import Recipe
     from intensor.fitting.simplify import Simplified
 
 SHARE_ROUNDING = 1e-9
@@ -146,6 +148,9 @@ class Fit:
     clip
         Range (low, high) that predictions are clipped to; None for an end without a limit, or for
         no range at all: predictions are then clipped at 0 alone.
+    recipe
+        All that was given or chosen, with which ``refit`` fits other observations; None for
+        partners and simplified fits, and in fits from model files of earlier versions.
     """
 
     predictor: Predictor
@@ -157,6 +162,7 @@ class Fit:
     share: float = 1.0
     partners: tuple[Fit, ...] = ()
     clip: Clip | None = None
+    recipe: Recipe | None = None
 
     @property
     def members(self) -> tuple[Fit, ...]:
@@ -378,6 +384,84 @@ class Fit:
             time_limit=time_limit,
             seed=seed,
             threads=threads,
+        )
+
+    def refit(
+        self,
+        data: Any,
+        values: Any = None,
+        *,
+        sample_weight: Any = None,
+        time_limit: float | None = declared.TIME_LIMIT.default,
+        seed: int | None = None,
+        threads: int | None = declared.THREADS.default,
+        exact: str | None = None,
+        callback: Callback | None = declared.CALLBACK.default,
+        verbose: bool = declared.VERBOSE.default,
+    ) -> Fit:
+        """Fit other observations, or the same again, as this fit was fitted.
+
+        Everything that this fit was given or has chosen is used again, for each of its members:
+        transform, baseline, boxes or graded components and their number, radius, tolerance,
+        number of solutions, kriging, shares, and the range of predictions. Nothing is held out
+        and nothing is chosen, so it takes a fraction of the time. On the same observations with
+        the same seed, the predictions are the same, unless a time limit or Ctrl-C has cut one of
+        the two fits short.
+
+        The radius and the tolerance stay as they are, in the fitted scale; observations that are
+        larger than the radius allows are warned of. Main effects, covariances and noise are found
+        anew. The new fit has no validation: the errors that this fit has measured on its own
+        held-out cells say nothing certain about other observations.
+
+        Parameters
+        ----------
+        data
+            A table with columns named like the modes, as in ``verify``; its labels become those
+            of the new fit, so some may be new and some may be missing. An (n, p) array of
+            integers holds positions, beside ``values``. An array with NaN, and any other container
+            that ``complete`` takes, will do too. Arrays keep the labels and at least the shape of
+            this fit.
+        values
+            (n,) values. With a table also the name of its column of values, by default the name
+            that the fit has; rows without a value are left out.
+        sample_weight
+            (n,) weights of the observations, by default all equal. With a table also the name of
+            a column.
+        time_limit
+            Stop after this many seconds, with the best model so far.
+        seed
+            Seed of all random choices, by default that of this fit.
+        threads
+            Largest number of threads, by default one per core; the result does not depend on it.
+        exact
+            Exact oracle that proves the bound, as in ``complete``; by default that of this fit.
+        callback, verbose
+            As in ``complete``.
+
+        Examples
+        --------
+        >>> import intensor
+        >>> march = {"shop": ["a", "a", "b"], "day": [1, 2, 1], "value": [2.0, 4.0, 1.0]}
+        >>> april = {"shop": ["a", "b", "c"], "day": [1, 1, 2], "value": [3.0, 2.0, 2.0]}
+        >>> import pyarrow as pa
+        >>> fit = intensor.fit(pa.table(march), radius=4.0, transform="none", baseline="none")
+        >>> again = fit.refit(april)
+        >>> again.radius, again.labels.indices[0].tolist()
+        (4.0, ['a', 'b', 'c'])
+        """
+        from intensor.fitting.refitting import refit  # noqa: PLC0415  (that module imports Fit)
+
+        return refit(
+            self,
+            data,
+            values,
+            sample_weight=sample_weight,
+            time_limit=time_limit,
+            seed=seed,
+            threads=threads,
+            exact=exact,
+            callback=callback,
+            verbose=verbose,
         )
 
     def save(self, path: Any) -> None:

@@ -298,18 +298,21 @@ def _capture(tried: Tried) -> Tree:
     }
 
 
-def _restore(saved: TreeReader, transforms: Mapping[str, Transform]) -> Tried:
-    kind = Kind[saved.text("kind", Kind.__members__)]
+def restore_reference(saved: TreeReader, transforms: Mapping[str, Transform]) -> Reference:
+    """Return what ``Reference.capture`` was made of; transforms are found by their names."""
     known = {IDENTITY.name: IDENTITY, **transforms}
-    transform = known[saved.text("transform", known)]
-    reference = Reference(
-        kind=kind,
-        transform=transform,
+    return Reference(
+        kind=Kind[saved.text("kind", Kind.__members__)],
+        transform=known[saved.text("transform", known)],
         mode=int(saved.finite("mode")),
-        smoothness=saved.finite("smoothness"),
+        smoothness=saved.amount("smoothness"),
         rounds=saved.count("rounds"),
-        noise_ratio=saved.finite("noise_ratio"),
+        noise_ratio=saved.amount("noise_ratio"),
     )
+
+
+def _restore(saved: TreeReader, transforms: Mapping[str, Transform]) -> Tried:
+    reference = restore_reference(saved, transforms)
     predicted = tuple(fold.finite_array("values", (None,)) for fold in saved.branches("predicted"))
     return Tried(reference, saved.number("error"), predicted)
 

@@ -211,7 +211,7 @@ RADIUS = Option(
     summary=SOLVE_RADIUS.summary,
     details='It is in the fitted scale. "auto" chooses it by validation. A number asks for one '
     'problem and its proof: transform, baseline and remainder are then "none" unless they are '
-    "named.",
+    "named. To repeat an earlier fit, use ``Fit.refit``: its radius alone does not.",
     rule=ranges.check_radius_or_auto,
     type=NumberOrText,
     metavar="auto|NUMBER",
