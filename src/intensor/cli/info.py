@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from intensor.cli.console import MAX_NAME_LENGTH, OK, check_stdout, number, rows, shortened
@@ -41,12 +42,13 @@ def info(
 
 def describe(fit: Fit, errors: dict[str, float] | None = None) -> str:
     """Return the summary of a fit, and RMSE and MAE on the observations if they are known."""
+    from intensor.fitting.verdict import describe_coverage  # noqa: PLC0415
     from intensor.model.model import describe_terms  # noqa: PLC0415
     from intensor.report.summary import describe_member, summarise  # noqa: PLC0415
 
     figures = summarise(fit)
     blend = [describe_member(member) for member in fit.members] if fit.partners else []
-    transform = figures["transform"]
+    transform, remainder = figures["transform"], fit.predictor.remainder
     lengths = " x ".join(
         f"{shortened(mode)} ({length})"
         for mode, length in zip(fit.labels.modes, fit.shape, strict=True)
@@ -56,7 +58,7 @@ def describe(fit: Fit, errors: dict[str, float] | None = None) -> str:
     steps = {
         f"{transform} transform": transform,
         "additive baseline": figures["baseline"],
-        "remainder kriged": figures["remainder"],
+        "" if remainder is None else f"with {remainder.method}": figures["remainder"],
     }
     return rows(
         [
@@ -68,8 +70,9 @@ def describe(fit: Fit, errors: dict[str, float] | None = None) -> str:
             ("mae", "" if errors is None else number(errors["mae"])),
             ("model", f"{describe_terms(fit.model)}, radius {number(fit.radius)}{averaged}"),
             ("scale", ", ".join(name for name, choice in steps.items() if choice != "none")),
-            ("validation", "" if fit.validation is None else _describe_validation(fit.validation)),
-            *(("blend" if number == 0 else "", text) for number, text in enumerate(blend)),
+            *([] if fit.validation is None else _describe_validation(fit.validation)),
+            *_listed("blend", blend),
+            ("covered", describe_coverage(fit)),
         ]
     )
 
@@ -95,25 +98,31 @@ def _describe_bound(fit: Fit) -> list[tuple[str, str]]:
     ]
 
 
-def _describe_validation(validation: Validation) -> str:
-    tried = sum(len(path) for path in validation.paths)
-    folds = f" in each of {validation.folds} folds" if validation.folds > 1 else ""
-    text = (
-        f"{shortened(validation.metric)} {number(validation.path.error)} on "
-        f"{validation.held_out:.0f} held-out observations{folds}, best of {tried} "
-        f"fit{'s' if tried > 1 else ''}"
+def _listed(name: str, texts: Iterable[str]) -> list[tuple[str, str]]:
+    """Return a row for each text; the first has the name."""
+    return [("" if row else name, text) for row, text in enumerate(texts)]
+
+
+def _describe_validation(validation: Validation) -> list[tuple[str, str]]:
+    """Return the error on held-out cells, how it compares, and the errors of references."""
+    from intensor.fitting.verdict import (  # noqa: PLC0415
+        describe_error,
+        describe_reference,
+        is_no_better,
+        judge,
+        list_references,
     )
-    if validation.error_of_mean is not None:
-        text += f"; the mean alone has {number(validation.error_of_mean)}"
-        if validation.path.error >= validation.error_of_mean:
-            text += ", so the fit is no better (is every column a mode? see --mode)"
-    if validation.blended is not None:
-        text += f"; the blend has {number(validation.blended)}"
+
+    tried = sum(len(path) for path in validation.paths)
+    text = f"{describe_error(validation)}, best of {tried} fit{'s' if tried > 1 else ''}"
     if validation.single is not None and validation.averaged is not None:
-        text += (
-            f"; one solution {number(validation.single)}, averaged {number(validation.averaged)}"
-        )
-    return text
+        single, averaged = number(validation.single), number(validation.averaged)
+        text += f"; one solution {single}, averaged {averaged}"
+    verdict = judge(validation)
+    if is_no_better(validation):
+        verdict += " Is every column a mode? (see --mode)"
+    references = map(describe_reference, list_references(validation))
+    return [*_listed("validation", (text, verdict)), *_listed("references", references)]
 
 
 def _json_labels(column: Any) -> list[Any]:

@@ -5,6 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from intensor._text import html_table
+from intensor.fitting.verdict import (
+    describe_coverage,
+    describe_error,
+    describe_reference,
+    judge,
+    kind_of,
+    list_references,
+    percent,
+)
 from intensor.model.model import describe_terms
 from intensor.model.transform import IDENTITY
 from intensor.solver.result import Status
@@ -24,12 +33,10 @@ def describe_model(member: Fit) -> str:
     name = predictor.transform.name
     scale = "the values" if predictor.transform == IDENTITY else f"their {name}"
     if member.status is Status.NO_TERMS:
-        effects = predictor.baseline is not None and predictor.baseline.effects.any()
-        parts = [f"{'main effects' if effects else 'the mean'} of {scale}"]
-    else:
-        parts = [f"{describe_terms(member.model)} in {scale}"]
-        if predictor.baseline is not None:
-            parts.append("with a baseline")
+        return f"{kind_of(member)} of {scale}"
+    parts = [f"{describe_terms(member.model)} in {scale}"]
+    if predictor.baseline is not None:
+        parts.append("with a baseline")
     if predictor.remainder is not None:
         parts.append(f"with {predictor.remainder.method}")
     return " ".join(parts)
@@ -41,7 +48,11 @@ def fit_html(fit: Fit) -> str:
     listed = [f"{_shortened(mode)} ({length})" for mode, length in names]
     more = len(listed) - MAX_MODES_LISTED
     shape = " x ".join(listed[:MAX_MODES_LISTED]) + (f" and {more} more" if more > 0 else "")
-    certificates = [_describe_certificate(member) for member in fit.members]
+    certificates = [
+        _describe_certificate(member)
+        for member in fit.members
+        if member.status is not Status.NO_TERMS
+    ]
     return html_table(
         f"Fit of {_shortened(fit.labels.value)}",
         [
@@ -51,28 +62,27 @@ def fit_html(fit: Fit) -> str:
             ("held-out error", "" if fit.validation is None else _describe_errors(fit.validation)),
             ("range", _describe_clip(fit)),
             ("status", f"{fit.status}: {fit.status.sentence}"),
-            ("certificate", "\n".join(certificates)),
+            ("certificate", "\n".join([*certificates, describe_coverage(fit)]).rstrip()),
         ],
     )
 
 
 def _describe_choice(member: Fit) -> str:
-    share = "" if member.share == 1.0 else f"{member.share:.0%}: "
+    share = "" if member.share == 1.0 else f"{percent(member.share)}: "
+    if member.status is Status.NO_TERMS:
+        return f"{share}{describe_model(member)}"
     averaged = "" if member.n_solutions == 1 else f", mean of {member.n_solutions} solutions"
     return f"{share}{describe_model(member)}, radius {member.radius:.4g}{averaged}"
 
 
 def _describe_errors(validation: Validation) -> str:
-    """Return the error of the fit beside that of the mean."""
-    error = validation.expected_error
-    text = f"{_shortened(validation.metric)} {error:.4g} on {validation.held_out:.0f} observations"
-    if validation.folds > 1:
-        text += f" in each of {validation.folds} folds"
-    mean = validation.error_of_mean
-    if mean is None:
-        return text
-    verdict = "" if error < mean else ", so the fit is no better"
-    return f"{text}; the mean of all values has {mean:.4g}{verdict}"
+    """Return the error of the fit, those of the references, and how they compare."""
+    lines = [describe_error(validation)]
+    references = list_references(validation)
+    if references:
+        listed = ", ".join(describe_reference(one) for one in references)
+        lines.append(f"references: {listed}")
+    return "\n".join([*lines, judge(validation)]).rstrip()
 
 
 def _describe_clip(fit: Fit) -> str:

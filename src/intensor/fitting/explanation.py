@@ -16,6 +16,7 @@ from intensor.data.any_table import open_any_table
 from intensor.data.checks import check_cells
 from intensor.data.lookup import look_up_cells
 from intensor.errors import CoordinateError, LabelError
+from intensor.fitting.verdict import kind_of, percent
 from intensor.model.baseline import Baseline
 from intensor.model.entries import cell_entries
 from intensor.model.predictor import Predictor, UnseenCells, known_cells
@@ -23,6 +24,7 @@ from intensor.model.transform import IDENTITY
 from intensor.options import declared
 from intensor.options.unseen import Unseen, as_unseen
 from intensor.problem.vertex import mode_slices
+from intensor.solver.result import Status
 
 if TYPE_CHECKING:
     from intensor.fitting.record import Fit
@@ -81,6 +83,9 @@ class Explanation:
         For a fit with partners: the terms are those of the fit itself, whose own prediction has
         this share. Each partner has an explanation of its own. Own predictions times shares add up
         to the prediction.
+    method
+        What a partner without terms predicts by, such as "main effects" or "a smooth field"; empty
+        for a model of terms.
     clipped
         Whether the prediction is an end of the range that the fit clips to. The sum before that
         was beyond it.
@@ -96,6 +101,7 @@ class Explanation:
     own_prediction: float
     share: float = 1.0
     partners: tuple[Explanation, ...] = ()
+    method: str = ""
     clipped: bool = False
 
     def to_frame(self) -> Any:
@@ -142,18 +148,28 @@ class Explanation:
         width = max(len(figure) for figure, _ in rows)
         lines = [f"{self.value_name} of {self._cell}: {self.prediction:.6g}"]
         if self.partners:
-            lines.append(f"  {self._describe_share()}, the sum of")
+            lines.append(f"  {self._describe_first()}, the sum of")
         lines += [f"  {figure:>{width}}  {text}" for figure, text in rows]
         if note := self._describe_way_back():
             lines.append(f"  {note}")
         for number, one in enumerate(self.partners, start=1):
-            lines.append(f"  {one._describe_share()}, by partner {number}: {one._describe_scale()}")
+            by = f"partner {number}{f', {one.method}' if one.method else ''}"
+            lines.append(f"  {one._describe_share()}, by {by}: {one._describe_scale()}")
         if self.clipped:
             lines.append(f"  The fit clips its predictions, this one to {self.prediction:.6g}.")
         return "\n".join(map(printable, lines))
 
     def _describe_share(self) -> str:
-        return f"{self.share:.0%} of it is {self.own_prediction:.6g}"
+        return f"{percent(self.share)} of it is {self.own_prediction:.6g}"
+
+    def _describe_first(self) -> str:
+        """Return the share of the model of terms, which may have none."""
+        if self.share > 0.0:
+            return self._describe_share()
+        return (
+            "The model of terms has no share in the prediction; it is kept to be read. It predicts "
+            f"{self.own_prediction:.6g}"
+        )
 
     def _describe_scale(self) -> str:
         """Return the name of what the parts add up to."""
@@ -225,6 +241,7 @@ def _explain_member(fit: Fit, known: IndexArray, names: tuple[str, ...]) -> Expl
         prediction=prediction,
         own_prediction=prediction,
         share=fit.share,
+        method=kind_of(fit) if fit.status is Status.NO_TERMS else "",
     )
 
 

@@ -18,6 +18,7 @@ from intensor.data.lookup import look_up_cells, observed_cells
 from intensor.fitting.description import fit_html
 from intensor.fitting.explanation import Explanation, explain
 from intensor.fitting.path import NEARLY_BEST, RadiusPath
+from intensor.fitting.verdict import write_number
 from intensor.model.model import Model, describe_terms
 from intensor.model.predictor import Predictor, UnseenCells, index_counts, known_cells
 from intensor.options import declared
@@ -109,9 +110,10 @@ class Validation:
 
     def __repr__(self) -> str:
         mean = "" if self.error_of_mean is None else f", of the mean {self.error_of_mean:.4g}"
+        spread = "" if self.spread is None else f" +- {self.spread:.2g}"
         return one_line(
-            f"Validation: {self.metric} {self.path.error:.4g}{mean}, {self.held_out:.0f} held out, "
-            f"folds: {self.folds}, paths: {len(self.paths)}"
+            f"Validation: {self.metric} {write_number(self.expected_error)}{spread}{mean}, "
+            f"{self.held_out:.0f} held out, folds: {self.folds}, paths: {len(self.paths)}"
         )
 
 

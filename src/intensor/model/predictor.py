@@ -148,7 +148,7 @@ class Predictor:
         if self.transform is not TRANSFORMS["none"]:
             parts.append(f"{self.transform.name} transform")
         parts += [] if self.baseline is None else ["baseline"]
-        parts += [] if self.remainder is None else ["kriging"]
+        parts += [] if self.remainder is None else [self.remainder.method]
         return one_line(f"Predictor {describe_shape(self.shape)}: {', '.join(parts)}")
 
     def predict(

@@ -11,6 +11,7 @@ from intensor._arrays import FloatArray
 from intensor.errors import SettingError
 from intensor.fitting.path import RadiusPath
 from intensor.fitting.record import Fit
+from intensor.fitting.verdict import describe_error
 from intensor.plots.drawing import (
     BLUE,
     GREY,
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MARKERS = "osD^vP"
+MAX_TITLE_LENGTH = 90
+"""Longest title of a picture, in characters."""
 MAX_CURVE_POINTS = 400
 """Most points of a convergence curve; a longer trace is thinned."""
 
@@ -166,6 +169,7 @@ def radius_path(fit: Fit, *, ax: Axes | None = None) -> Axes:
         ax.set_ylim(low, high)
     held_out = f"held-out {scoring} of {plain_label(fit.labels.value)}"
     ax.set(xlabel="radius (fitted scale)", ylabel=held_out)
+    ax.set_title(plain_label(describe_error(validation), most=MAX_TITLE_LENGTH), fontsize="medium")
     ax.legend(fontsize="small")
     return ax
 

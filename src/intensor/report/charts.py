@@ -93,7 +93,8 @@ def path_chart(fit: Fit, validation: Validation) -> str:
     }
 
     def draw(ax: Axes) -> None:
-        lines = radius_path(fit, ax=ax).get_lines()
+        radius_path(fit, ax=ax).set_title("")
+        lines = ax.get_lines()
         for name, line in zip(tips, lines, strict=False):
             line.set_gid(name)
         ax.set_ylabel(f"held-out {plain_label(validation.metric)}")

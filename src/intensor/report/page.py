@@ -9,6 +9,7 @@ from typing import Any
 
 from intensor._verify import Verification
 from intensor.fitting.record import Fit
+from intensor.fitting.verdict import is_no_better, judge, metric_name
 from intensor.plots.text import count, number, percent, seconds
 from intensor.report.boxes import boxes_table, effects_table
 from intensor.report.component_list import components_section
@@ -114,22 +115,27 @@ def headline(fit: Fit, comparison: Comparison) -> str:
         boxes = f"A baseline and {boxes}"
     before = ""
     if fit.predictor.remainder is not None:
-        boxes = f"{boxes} and a kriged remainder"
-        before = " before kriging"
-    blend = ""
-    if fit.partners:
-        blend = (
-            f" Predictions are a blend of {count(len(fit.members))} fits, in which this one has a "
-            f"share of {percent(fit.share)}."
-        )
+        method = escape(fit.predictor.remainder.method)
+        boxes = f"{boxes} and a remainder ({method})"
+        before = f" before {method}"
     single = ("1 box", "1 component")
     return (
         f'<p class="lead">{boxes} {"describes" if boxes in single else "describe"} '
         f"{count(n)} observation{'' if n == 1 else 's'} of <b>{label_html(fit.labels.value)}"
         f"</b>, which cover {count(comparison.n_observed)} of the {count(math.prod(fit.shape))} "
         f"cells of {modes} ({lengths}), and predict all others. Mean squared error{before} "
-        f"{number(fit.objective)}{_scale_note(fit)}; {_proven(fit)}.{blend}</p>"
+        f"{number(fit.objective)}{_scale_note(fit)}; {_proven(fit)}.{_blended(fit)}</p>"
     )
+
+
+def _blended(fit: Fit) -> str:
+    """Return the share of this model in a blend, in words."""
+    if not fit.partners:
+        return ""
+    blend = f" Predictions are a blend of {count(len(fit.members))} members, in which this model "
+    if fit.share > 0.0:
+        return f"{blend}has a share of {percent(fit.share)}."
+    return f"{blend}has no share: it is kept to be read."
 
 
 def _proven(fit: Fit) -> str:
@@ -164,6 +170,11 @@ def status_notice(fit: Fit, comparison: Comparison, verification: Verification |
         f"{escape(fit.status.sentence, most=300)} {gap}, tolerance "
         f"{number(fit.result.tolerance)}.</p>"
     ]
+    if fit.validation is not None and is_no_better(fit.validation):
+        parts.append(
+            f'<p class="notice open"><b>No better than a simple predictor.</b> '
+            f"{escape(judge(fit.validation), most=400)}</p>"
+        )
     if verification is not None and not verification.ok:
         failed = ", ".join(check.name for check in verification.checks if check.passed is False)
         parts.append(
@@ -191,6 +202,7 @@ def key_figures(fit: Fit, comparison: Comparison, held_out: Mapping[str, float] 
     rows = [
         ("RMSE", number(comparison.rmse), unit),
         ("MAE", number(comparison.mae), unit),
+        *_expected_error(fit),
         *((escape(name), number(value), "") for name, value in (held_out or {}).items()),
         ("Objective", number(fit.objective), f"mean squared error of {fitted}"),
         ("Bound", number(fit.bound), "proven" if useful else NO_USEFUL_BOUND),
@@ -206,6 +218,17 @@ def key_figures(fit: Fit, comparison: Comparison, held_out: Mapping[str, float] 
         explained = percent(max(comparison.explained, 0.0))
         rows.insert(2, ("Variance explained", explained, "in sample"))
     return cards(rows)
+
+
+def _expected_error(fit: Fit) -> list[tuple[str, str, str]]:
+    """Return a card with the error that is expected of missing cells, and its spread."""
+    validation = fit.validation
+    if validation is None:
+        return []
+    spread = validation.spread
+    beside = "in validation" if spread is None else f"± {number(spread, digits=2)}, in validation"
+    name = f"Held-out {label_html(metric_name(validation))}"
+    return [(name, number(validation.expected_error), beside)]
 
 
 def _scale_note(fit: Fit) -> str:

@@ -8,8 +8,9 @@ import platform
 import numpy as np
 
 from intensor._verify import Verification
+from intensor.fitting.description import describe_model
 from intensor.fitting.record import Fit, Validation
-from intensor.model.model import describe_terms
+from intensor.fitting.verdict import describe_coverage, describe_error, judge, list_references
 from intensor.plots.curves import convergence_series, scale_name
 from intensor.plots.text import count, number, percent, seconds, signed
 from intensor.report.charts import (
@@ -21,7 +22,7 @@ from intensor.report.charts import (
 )
 from intensor.report.markup import TIMES, escape, figure, label_html, table
 from intensor.report.summary import Comparison, proven_gap, summarise
-from intensor.solver.result import NO_USEFUL_BOUND, has_useful_bound
+from intensor.solver.result import NO_USEFUL_BOUND, Status, has_useful_bound
 
 N_WORST = 10
 """Number of observations in the table of the worst fitted ones."""
@@ -50,7 +51,8 @@ def certificate_section(fit: Fit, comparison: Comparison, verification: Verifica
     parts = [
         "<h2>Certificate</h2>",
         f"<p>The bound comes from: {escape(fit.result.bound_source)}. The gap is {beside} "
-        f"{percent(of_square)} of the mean square of the fitted values, {number(square)}.</p>",
+        f"{percent(of_square)} of the mean square of the fitted values, {number(square)}. "
+        f"{escape(describe_coverage(fit), most=400)}</p>",
     ]
     if verification is None:
         parts.append('<p class="muted">The certificate was not recomputed for this page.</p>')
@@ -99,15 +101,15 @@ def radius_section(fit: Fit) -> str:
             "<h2>Radius</h2><p>The radius was given, not chosen by validation: "
             f"{number(fit.radius)}.</p>{_blend_table(fit)}"
         )
-    folds = "once" if validation.folds == 1 else f"in {count(validation.folds)} folds"
-    held = count(round(validation.held_out))
+    expected = describe_error(validation, write=number, plus_minus="±")
     chart = figure(path_chart(fit, validation), "The ring marks the radius that was taken.")
     return (
-        f"<h2>How the radius was chosen</h2><p>{held} observations were held out {folds}; the "
-        f"least error ({label_html(validation.metric)}, in the units of the data) was "
-        f"{number(validation.path.error)} at radius {number(validation.path.radius)}."
-        f"{_mean_alone(validation)} All observations were then fitted with it."
-        f"{_averaging(fit, validation)}</p>"
+        f"<h2>How it was chosen</h2><p>Cells that lie like the missing ones were held out. The "
+        f"error that is expected there is {escape(expected, most=200)}, in the units of the data. "
+        f"{escape(judge(validation), most=400)} The model of terms alone has "
+        f"{number(validation.path.error)}, at radius {number(validation.path.radius)}. All "
+        f"observations were then fitted in the same way.{_averaging(fit, validation)}</p>"
+        f"{_references_table(validation)}"
         f'<div class="figures">{chart}</div>{_scales_table(validation)}{_blend_table(fit)}'
     )
 
@@ -138,7 +140,7 @@ def settings_section(fit: Fit) -> str:
         ("shape", TIMES.join(map(count, fit.shape))),
         ("transform", escape(figures["transform"])),
         ("baseline", figures["baseline"]),
-        ("remainder", figures["remainder"]),
+        ("remainder", escape(figures["remainder"])),
         ("boxes may be negative", "yes" if fit.model.signed else "no"),
         ("solutions averaged", count(fit.n_solutions)),
         ("solver version", escape(result.version)),
@@ -153,17 +155,6 @@ def settings_section(fit: Fit) -> str:
         ("Python", escape(platform.python_version())),
     ]
     return "<h2>Settings and versions</h2>" + table("Settings", (), rows)
-
-
-def _mean_alone(validation: Validation) -> str:
-    """Return a comparison with the plain mean of all other observations, if it is known."""
-    if validation.error_of_mean is None:
-        return ""
-    found = (
-        f" The mean of all other observations has an error of {number(validation.error_of_mean)}"
-    )
-    beaten = validation.path.error < validation.error_of_mean
-    return f"{found}." if beaten else f"{found}, so the fit predicts no better than the mean."
 
 
 def _averaging(fit: Fit, validation: Validation) -> str:
@@ -183,36 +174,43 @@ def _blend_table(fit: Fit) -> str:
     """Return the members of a blend: their shares, scales and certificates."""
     if not fit.partners:
         return ""
-    blended = None if fit.validation is None else fit.validation.blended
-    error = "" if blended is None else f"; its error there was {number(blended)}"
     rows = [
         (
             percent(member.share),
-            escape(member.predictor.transform.name),
-            "none" if member.predictor.baseline is None else "additive",
-            "none" if member.predictor.remainder is None else "kriging",
-            escape(describe_terms(member.model)),
-            number(member.objective),
-            number(member.bound),
-            member.status.name,
+            escape(describe_model(member)),
+            *_certificate_cells(member),
         )
         for member in fit.members
     ]
-    header = (
-        "share",
-        "transform",
-        "baseline",
-        "remainder",
-        "terms",
-        "objective",
-        "bound",
-        "status",
-    )
+    first = "The rest of this page shows the first."
+    if not fit.share > 0.0:
+        first = "The first has no share; the rest of this page shows it, since it can be read."
+    header = ("share", "member", "objective", "bound", "status")
     return (
-        f"<p>The prediction is a blend of {count(len(rows))} fits, whose shares were chosen on the "
-        f"held-out observations{error}. Each has a certificate of its own, in its own scale. The "
-        "rest of this page shows the first.</p>" + table("The blend", header, rows)
+        f"<p>The prediction is a blend of {count(len(rows))} members, whose shares were chosen on "
+        "the held-out observations. Each model of terms has a certificate of its own, in its own "
+        f"scale. {first}</p>" + table("The blend", header, rows)
     )
+
+
+def _certificate_cells(member: Fit) -> tuple[str, str, str]:
+    """Return objective, bound and status of a member; one without terms has nothing to prove."""
+    if member.status is Status.NO_TERMS:
+        return "", "", "no terms, nothing to prove"
+    return number(member.objective), number(member.bound), member.status.name
+
+
+def _references_table(validation: Validation) -> str:
+    """Return the errors of predictors without terms on the same cells."""
+    references = list_references(validation)
+    if not references:
+        return ""
+    rows = [
+        (label_html(one.name), number(one.error), percent(one.share) if one.share > 0.0 else "none")
+        for one in references
+    ]
+    heads = ("predictor without terms", "held-out error", "share of the prediction")
+    return table("Simple predictors, on the same cells", heads, rows)
 
 
 def _scales_table(validation: Validation) -> str:

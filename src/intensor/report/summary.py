@@ -14,8 +14,9 @@ from intensor.data.observations import cell_numbers
 from intensor.fitting.description import describe_model
 from intensor.fitting.record import Fit, Validation
 from intensor.fitting.scoring import MAE, RMSE
+from intensor.fitting.verdict import find_unbeaten, is_no_better, list_references, percent
 from intensor.model.transform import IDENTITY
-from intensor.solver.result import NO_USEFUL_BOUND, has_useful_bound
+from intensor.solver.result import NO_USEFUL_BOUND, Status, has_useful_bound
 
 MAX_ROUNDING_SHARE = 1e-6
 """Relative difference between two objectives that may be due to rounding alone."""
@@ -41,6 +42,7 @@ def summarise(fit: Fit) -> dict[str, Any]:
         "bound_source": result.bound_source,
         **_model_figures(fit),
         "share": fit.share,
+        "share_of_terms": share_of_terms(fit),
         "partners": [_partner_figures(partner) for partner in fit.partners],
         "n": fit.n,
         "shape": fit.shape,
@@ -61,7 +63,7 @@ def _model_figures(fit: Fit) -> dict[str, Any]:
         "radius": fit.radius,
         "transform": predictor.transform.name,
         "baseline": "none" if predictor.baseline is None else "additive",
-        "remainder": "none" if predictor.remainder is None else "kriging",
+        "remainder": "none" if predictor.remainder is None else predictor.remainder.method,
         "boxes": len(fit.model.vertices),
         "components": len(fit.model.components),
         "n_solutions": fit.n_solutions,
@@ -71,6 +73,7 @@ def _model_figures(fit: Fit) -> dict[str, Any]:
 def _partner_figures(partner: Fit) -> dict[str, Any]:
     return {
         "share": partner.share,
+        "description": describe_model(partner),
         "status": partner.status.name,
         "objective": partner.objective,
         "bound": partner.bound,
@@ -80,10 +83,18 @@ def _partner_figures(partner: Fit) -> dict[str, Any]:
 
 def describe_member(member: Fit) -> str:
     """Return share, scale, terms and certificate of a member of a fit in words."""
+    described = f"{percent(member.share)}: {describe_model(member)}"
+    if member.status is Status.NO_TERMS:
+        return f"{described} (no terms, so nothing to prove)"
     proven = f"gap {max(member.gap, 0.0):.3g}"
     if not has_useful_bound(member.result):
         proven = NO_USEFUL_BOUND
-    return f"{member.share:.0%}: {describe_model(member)} ({member.status.name}, {proven})"
+    return f"{described} ({member.status.name}, {proven})"
+
+
+def share_of_terms(fit: Fit) -> float:
+    """Return the share of the prediction that models of terms have, each with a certificate."""
+    return math.fsum(one.share for one in fit.members if one.status is not Status.NO_TERMS)
 
 
 def relative_gap(fit: Fit) -> float:
@@ -101,7 +112,11 @@ def _validation_figures(validation: Validation) -> dict[str, Any]:
         "metric": validation.metric,
         "folds": validation.folds,
         "held_out": validation.held_out,
-        "error": validation.path.error,
+        "error": validation.expected_error,
+        "spread": validation.spread,
+        "references": [one._asdict() for one in list_references(validation)],
+        "no_better_than": find_unbeaten(validation),
+        "no_better_than_mean_or_main_effects": is_no_better(validation),
         "error_of_mean": validation.error_of_mean,
         "blended": validation.blended,
         "approach": [{"gap": gap, "error": error} for gap, error in validation.approach],
