@@ -20,7 +20,9 @@ def test_a_file_becomes_a_model(table, tmp_path, capsys):
     assert run("fit", table, "--value rating -o", model) == 0
     printed = capsys.readouterr()
     assert "7 observations of rating by user (3) x item (2) x week (2)" in printed.out
-    assert "STALLED" in printed.out
+    assert "RMSE" in printed.out
+    assert "held-out observation" in printed.out
+    assert "references" in printed.out
     assert "written" in printed.out
     assert "objective" in printed.err
     assert "gap" in printed.err
@@ -32,10 +34,7 @@ def test_a_file_becomes_a_model(table, tmp_path, capsys):
 
 def test_json_has_all_figures(table, tmp_path, capsys):
     model = tmp_path / "model.npz"
-    arguments = (
-        "--radius auto --transform auto --baseline none --components boxes --n-solutions 2 --json "
-        "--quiet"
-    )
+    arguments = "--components boxes --baseline none --remainder none --n-solutions 2 --json --quiet"
     assert run("fit", table, "--value rating -o", model, arguments) == 0
     printed = capsys.readouterr()
     assert printed.err == ""
@@ -55,6 +54,12 @@ def test_json_has_all_figures(table, tmp_path, capsys):
     assert len(figures["validation"]["paths"]) == 3
     assert not any(path["graded"] for path in figures["validation"]["paths"])
     assert figures["validation"]["averaged"] is not None
+    assert figures["validation"]["error"] == fit.validation.expected_error
+    assert figures["validation"]["spread"] == fit.validation.spread
+    references = figures["validation"]["references"]
+    assert [one["name"] for one in references[:1]] == ["mean"]
+    assert {one["share"] for one in references} == {0.0}  # the number of solutions was given
+    assert figures["share_of_terms"] == 1.0
     assert {"read", "fit", "total"} == set(figures["seconds"])
 
 
@@ -155,22 +160,30 @@ def test_a_kriged_remainder_from_fit_to_predict(table, tmp_path, capsys, remaind
     assert found == pytest.approx(expected.tolist(), rel=1e-12)
 
     assert run("info", model) == 0
-    assert ("remainder kriged" in capsys.readouterr().out) == kriged
+    assert ("with kriging" in capsys.readouterr().out) == kriged
     assert run("info", model, "--json") == 0
     assert json.loads(capsys.readouterr().out)["remainder"] == figures["remainder"]
     assert run("verify", model, table) == 0
 
 
-def test_the_summary_compares_with_the_mean(tmp_path, capsys):
+def test_the_summary_compares_with_references(tmp_path, capsys):
     rows = [f"{row},{item},{10 * item + 3}" for row in range(12) for item in range(5)]
     path = tmp_path / "table.csv"
     path.write_text("\n".join(["row,item,value", *rows]))
     command = ["fit", path, "-o", tmp_path / "model.npz"]
     assert run(*command, "--json") == 0
-    validation = json.loads(capsys.readouterr().out)["validation"]
+    figures = json.loads(capsys.readouterr().out)
+    validation = figures["validation"]
     assert validation["error"] < 1.0 < 10.0 < validation["error_of_mean"]
+    names = [one["name"].split(" ")[0] for one in validation["references"]]
+    assert names == ["mean", "main", "interpolation", "smooth"]
+    assert sum(one["share"] for one in validation["references"]) + figures[
+        "share_of_terms"
+    ] == pytest.approx(1.0)
     assert run(*command) == 0
-    assert "; the mean alone has 1" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "references  mean 1" in printed
+    assert "The model of terms has no share in the prediction" in printed
 
 
 def test_a_fit_that_is_worse_than_the_mean_says_so(tmp_path, capsys):
@@ -178,8 +191,16 @@ def test_a_fit_that_is_worse_than_the_mean_says_so(tmp_path, capsys):
     path = tmp_path / "table.csv"
     rows = [f"{row % 90},{row // 90},{value}" for row, value in enumerate(values)]
     path.write_text("\n".join(["row,item,value", *rows]))
-    assert run("fit", path, "-o", tmp_path / "model.npz") == 0
-    assert "so the fit is no better" in capsys.readouterr().out
+    terms = ["--components boxes --remainder none --baseline none --n-solutions 1"]
+    command = ["fit", path, *terms, "-o", tmp_path / "model.npz"]
+    assert run(*command) == 0
+    printed = capsys.readouterr().out
+    assert "The fit predicts held-out cells no better than the mean" in printed
+    assert "Is every column a mode?" in printed
+    assert run(*command, "--json -q") == 0
+    validation = json.loads(capsys.readouterr().out)["validation"]
+    assert validation["no_better_than_mean_or_main_effects"]
+    assert "mean" in validation["no_better_than"]
 
 
 PLAIN = "--transform none --baseline none --remainder none --components boxes"

@@ -18,7 +18,7 @@ from intensor.errors import (
     UnseenIndexError,
     UnseenIndexWarning,
 )
-from report.cases import make_fit
+from report.cases import blended, make_fit, without_terms
 
 FITS = {
     "boxes": make_fit,
@@ -196,3 +196,30 @@ def test_modes_of_the_same_name_need_positions():
     assert made.explain((1, 2)).labels == ("1", "2")
     with pytest.raises(LabelError, match="same name"):
         made.explain(("1", "2"))
+
+
+def test_partners_without_terms_say_what_they_predict_by():
+    made, *_ = make_fit()
+    blend = blended(
+        made,
+        without_terms(made, 0.25, method="smooth field"),
+        without_terms(made, 0.25),
+    )
+    found = blend.explain((1, 2, 3))
+    assert [one.method for one in (found, *found.partners)] == ["", "a smooth field", "the mean"]
+    text = str(found)
+    assert f"  50 % of it is {found.own_prediction:.6g}, the sum of" in text
+    assert "  25 % of it is 1, by partner 1, a smooth field: passengers" in text
+    assert "  25 % of it is 0, by partner 2, the mean: passengers" in text
+    assert found.prediction == pytest.approx(0.5 * found.own_prediction + 0.25)
+
+
+def test_a_model_of_terms_without_a_share_is_explained_all_the_same():
+    made, *_ = make_fit()
+    found = blended(made, without_terms(made, 1.0, method="interpolation")).explain((1, 2, 3))
+    assert found.prediction == 1.0
+    assert (
+        "The model of terms has no share in the prediction; it is kept to be read. It predicts "
+        f"{found.own_prediction:.6g}, the sum of"
+    ) in str(found)
+    assert "  100 % of it is 1, by partner 1, interpolation: passengers" in str(found)

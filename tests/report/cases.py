@@ -11,6 +11,10 @@ import numpy as np
 from fitting_cases import plain_options
 from intensor.data.labels import Labels
 from intensor.fitting.fit import fit
+from intensor.fitting.record import ReferenceError
+from intensor.model.model import build_model
+from intensor.model.predictor import Remainder
+from intensor.solver.result import Status
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -93,3 +97,37 @@ def with_bound(made, share, **changes):
     return dataclasses.replace(
         made, result=dataclasses.replace(made.result, bound=bound, **changes)
     )
+
+
+def without_terms(made, share, *, method=None):
+    """Return a member of a blend without terms: a field of some method, or else the mean."""
+    shape = made.shape
+    model = build_model(
+        np.zeros((0, sum(shape)), dtype=np.uint8), np.zeros(0), shape=shape, radius=1.0, signed=True
+    )
+    remainder = None if method is None else Remainder(field=np.ones(shape), method=method)
+    return dataclasses.replace(
+        made,
+        predictor=dataclasses.replace(
+            made.predictor, model=model, remainder=remainder, baseline=None
+        ),
+        result=dataclasses.replace(made.result, model=model, status=Status.NO_TERMS),
+        share=share,
+        validation=None,
+        partners=(),
+    )
+
+
+def blended(made, *partners):
+    """Return a fit with partners; it has the share that they leave."""
+    share = 1.0 - sum(one.share for one in partners)
+    return dataclasses.replace(made, share=share, partners=partners)
+
+
+def with_errors(made, error, references, **changes):
+    """Return a fit whose validation found an error, and (name, error, share) of references."""
+    found = tuple(ReferenceError(*one) for one in references)
+    validation = dataclasses.replace(
+        made.validation, error=error, references=found, error_of_mean=found[0].error, **changes
+    )
+    return dataclasses.replace(made, validation=validation)

@@ -274,7 +274,7 @@ def test_the_certificate_is_said_to_be_that_before_kriging():
         text = plain(headline(made, comparison))
         before = " before kriging" if remainder == "kriging" else ""
         assert f"Mean squared error{before} {plain(number(made.objective))}" in text
-        assert ("boxes and a kriged remainder describe" in text) == (remainder == "kriging")
+        assert ("boxes and a remainder (kriging) describe" in text) == (remainder == "kriging")
         assert comparison.agrees_with(made.objective)
 
 

@@ -15,7 +15,7 @@ from intensor.report.sections import (
     settings_section,
 )
 from intensor.report.summary import compare
-from report.cases import make_fit, plain, without_trace
+from report.cases import blended, make_fit, plain, with_errors, without_terms, without_trace
 
 
 @pytest.fixture(scope="module")
@@ -63,17 +63,44 @@ def test_validation_is_described(case, validated):
     assert "The radius was given" in radius_section(case[0])
 
 
-def test_the_fit_is_compared_with_the_mean(validated, monkeypatch):
+def test_the_fit_is_compared_with_references(validated, monkeypatch):
     monkeypatch.setattr("intensor.report.sections.path_chart", lambda *data: "")
-    error, sentence = validated.path.error, "The mean of all other observations has an error of"
+    references = [("mean", 9.0, 0.0), ("<b>main effects", 4.0, 0.25)]
 
-    def said(error_of_mean):
-        validation = dataclasses.replace(validated.validation, error_of_mean=error_of_mean)
-        return plain(radius_section(dataclasses.replace(validated, validation=validation)))
+    def said(error):
+        return radius_section(with_errors(validated, error, references, spread=0.5))
 
-    assert f"{sentence} {plain(number(2.0 * error))}. All" in said(2.0 * error)
-    assert f"{sentence} {plain(number(0.5 * error))}, so the fit predicts no" in said(0.5 * error)
-    assert sentence not in said(None)
+    text = plain(said(3.0))
+    assert "RMSE 3 ± 0.5 on" in text
+    assert "It is no worse on held-out cells than the mean and" in text
+    assert "mean 9 none" in text
+    assert "main effects 4 25 %" in text
+    assert "&lt;b&gt;main" in said(3.0)
+    assert "no better than the mean or" in plain(said(10.0))
+    unknown = dataclasses.replace(validated.validation, references=(), error_of_mean=None)
+    text = plain(radius_section(dataclasses.replace(validated, validation=unknown)))
+    assert "without terms" not in text
+    assert "no worse" not in text
+
+
+def test_a_blend_is_listed_with_what_is_proven(case):
+    made, comparison = case[0], compare(*case)
+    blend = blended(
+        made,
+        without_terms(made, 0.25, method="interpolation"),
+        without_terms(made, 0.125, method="smooth field"),
+    )
+    text = plain(radius_section(blend))
+    assert "a blend of 3 members" in text
+    assert "25 % interpolation of the values no terms, nothing to prove" in text
+    assert text.count("nothing to prove") == 2
+    covered = (
+        "The certificate is about the model of terms, which has 62 % of the prediction; "
+        "interpolation (25 %) and a smooth field (12 %) need none."
+    )
+    assert covered in plain(certificate_section(blend, comparison, None))
+    unread = blended(made, without_terms(made, 1.0))
+    assert "The first has no share; the rest of this page shows it" in plain(radius_section(unread))
 
 
 def test_worst_observations_come_first(case):

@@ -15,11 +15,11 @@ from intensor.report.summary import (
     summarise,
 )
 from intensor.solver.result import Status
-from report.cases import make_fit, with_bound
+from report.cases import blended, make_fit, with_bound, with_errors, without_terms
 
 
 def test_a_summary_has_the_figures_of_the_fit():
-    made, *_ = make_fit(radius="auto", transform="sqrt")
+    made, *_ = make_fit(radius="auto", transform="sqrt", baseline="none", remainder="none")
     figures = summarise(made)
     assert list(figures)[:5] == ["status", "message", "objective", "bound", "gap"]
     assert figures["objective"] == made.objective
@@ -28,6 +28,7 @@ def test_a_summary_has_the_figures_of_the_fit():
     assert figures["transform"] == "sqrt"
     assert figures["baseline"] == figures["remainder"] == "none"
     assert figures["validation"]["paths"][0]["radii"] is made.path.radii
+    assert figures["validation"]["error"] == made.validation.expected_error
     assert json.dumps(figures["modes"]) == '["mode A", "mode B", "mode C"]'
     assert summarise(make_fit()[0])["validation"] is None
 
@@ -50,6 +51,34 @@ def test_a_summary_says_where_the_bound_says_nothing():
             assert ("no useful bound at this size" in words) is not useful
             assert ("gap" in words) is useful
     assert summarise(with_bound(made, 0.0, status=Status.OPTIMAL))["useful_bound"] is True
+
+
+def test_members_without_terms_have_nothing_to_prove():
+    made, *_ = make_fit()
+    field = without_terms(made, 0.25, method="smooth field")
+    assert describe_member(field) == (
+        "25 %: a smooth field of the values (no terms, so nothing to prove)"
+    )
+    figures = summarise(blended(made, field))
+    assert figures["share_of_terms"] == 0.75
+    assert figures["partners"][0]["remainder"] == "smooth field"
+    assert figures["partners"][0]["status"] == "NO_TERMS"
+    assert figures["partners"][0]["description"] == "a smooth field of the values"
+
+
+def test_a_fit_that_is_no_better_than_references_is_known_by_its_figures():
+    made, *_ = make_fit(radius="auto", transform="sqrt", n_solutions=2)
+    references = [("mean", 9.0, 0.0), ("interpolation along mode 1", 2.0, 0.0)]
+    for error, names, simple in [
+        (1.0, [], False),
+        (3.0, ["interpolation along mode 1"], False),
+        (10.0, ["mean", "interpolation along mode 1"], True),
+    ]:
+        figures = summarise(with_errors(made, error, references, spread=0.5))["validation"]
+        assert (figures["error"], figures["spread"]) == (error, 0.5)
+        assert figures["no_better_than"] == names
+        assert figures["no_better_than_mean_or_main_effects"] is simple
+        assert figures["references"][0] == {"name": "mean", "error": 9.0, "share": 0.0}
 
 
 def test_observations_of_weight_0_do_not_count():

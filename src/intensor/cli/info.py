@@ -72,7 +72,7 @@ def describe(fit: Fit, errors: dict[str, float] | None = None) -> str:
             ("scale", ", ".join(name for name, choice in steps.items() if choice != "none")),
             *([] if fit.validation is None else _describe_validation(fit.validation)),
             *_listed("blend", blend),
-            ("covered", describe_coverage(fit)),
+            ("certified", describe_coverage(fit)),
         ]
     )
 

@@ -236,17 +236,17 @@ REMAINDER = Option(
     name="remainder",
     default="auto",
     choices=("none", "kriging", "auto"),
-    summary="What to add to the boxes: nothing, or a correction kriged from similar cells.",
+    summary="What to add to the terms: nothing, or a correction kriged from similar cells.",
     details='It is "none", "kriging", or "auto" to choose by validation. Kriging needs a tensor '
     "that is small and not too sparse. It does not change the certificate, which is that of the "
-    "boxes.",
+    'terms. With "auto", predictors without terms may have a share of the prediction too.',
 )
 N_SOLUTIONS = Option(
     name="n_solutions",
     default="auto",
     summary="Number of models, from different seeds, to average.",
     details='"auto" takes as many graded models as held-out cells say are worth it, and one model '
-    "of boxes.",
+    "of boxes. With a number, the prediction is a single model of terms.",
     rule=ranges.check_count_or_auto,
     type=NumberOrText,
     metavar="auto|NUMBER",
@@ -255,8 +255,8 @@ VALIDATION = Option(
     name="validation",
     default="auto",
     summary="Share of the cells to hold out (0.1), or number of folds (5).",
-    details='"auto" holds out a tenth, up to four times if that is few cells, or ten times if '
-    "there are few in all.",
+    details='"auto" holds out a tenth at a time, several times if that is few cells. Cells are '
+    "held out in pieces that lie like the missing cells: single cells, or boxes of cells.",
     rule=ranges.check_validation,
     type=NumberOrText,
     metavar="SHARE|FOLDS|auto",
@@ -266,8 +266,8 @@ SCORING = Option(
     default="rmse",
     choices=("rmse", "mae", "mape"),
     summary="Validation error, by which everything is chosen.",
-    details='It is "rmse", "mae" or "mape". With "rmse", no choice may raise the error of square '
-    "roots either, so that large values do not decide alone.",
+    details='It is "rmse", "mae" or "mape". With "rmse", candidates are compared by the errors of '
+    "the values and of their square roots together, so that large values do not decide alone.",
 )
 N_RADII = Option(
     name="n_radii",

@@ -51,7 +51,7 @@ def certificate_section(fit: Fit, comparison: Comparison, verification: Verifica
     parts = [
         "<h2>Certificate</h2>",
         f"<p>The bound comes from: {escape(fit.result.bound_source)}. The gap is {beside} "
-        f"{percent(of_square)} of the mean square of the fitted values, {number(square)}. "
+        f"{escape(percent(of_square))} of the mean square of the fitted values, {number(square)}. "
         f"{escape(describe_coverage(fit), most=400)}</p>",
     ]
     if verification is None:
