@@ -43,6 +43,11 @@ def complete(
 ) -> tuple[Any, Fit]:
     """Fill in the missing cells and return the same kind of container, with the fit.
 
+    What is not given is chosen on held-out cells, which lie like the missing ones. The prediction
+    is a blend of the candidates that are good together: models of terms in several scales, main
+    effects, interpolation and a smooth field. ``fit.validation`` says what error to expect of it. A
+    radius that is given asks for one problem and its proof.
+
     Parameters
     ----------
     data

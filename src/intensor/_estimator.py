@@ -40,7 +40,9 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     A row of ``X`` is a cell: one integer per mode, counted from 0. The entry of ``y`` is the value
     that was observed there. Cells may repeat; cells that are not listed are missing and can be
-    predicted. To use labels, put scikit-learn's ``OrdinalEncoder`` before it in a pipeline, with
+    predicted. What is not given is chosen on held-out cells, and the prediction is a blend of the
+    candidates that are good together; a given radius asks for one problem and its proof. To use
+    labels, put scikit-learn's ``OrdinalEncoder`` before it in a pipeline, with
     ``handle_unknown="use_encoded_value", unknown_value=-1``.
 
     Parameters
@@ -52,7 +54,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     fit_
         The ``Fit``: predictor, certificate, validation; it can ``verify`` and ``save``.
     model_
-        The boxes, in the fitted scale.
+        The boxes and components of the first member of the fit, in its fitted scale.
     radius_
         The radius that was used.
     objective_, bound_, gap_

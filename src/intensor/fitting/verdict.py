@@ -9,13 +9,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from intensor.fitting.scoring import SCORINGS
+from intensor.model.predictor import SMOOTH_FIELD
 from intensor.solver.result import Status
 
 if TYPE_CHECKING:
     from intensor.fitting.record import Fit, ReferenceError, Validation
 
-MEAN, SMOOTH_FIELD = "mean", "smooth field"
-"""Names that references begin with: of the simplest one, and of the only one that is not plain."""
+MEAN = "mean"
 SIMPLEST = (MEAN, "main effects")
 """References that any fit should beat; one that does not is reported."""
 ROUNDING = 1e-9
@@ -51,7 +52,7 @@ def describe_error(
 def metric_name(validation: Validation) -> str:
     """Return the name of the error, in capitals if it is an abbreviation."""
     name = validation.metric
-    return name.upper() if name in ("rmse", "mae", "mape") else _shortened(name)
+    return name.upper() if name in SCORINGS else _shortened(name)
 
 
 def list_references(validation: Validation) -> tuple[ReferenceError, ...]:

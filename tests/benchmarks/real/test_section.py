@@ -9,6 +9,7 @@ from benchmarks.problems import Problem
 from benchmarks.real import section as real
 from benchmarks.real.tasks import DATA_SETS, goals
 from benchmarks.sections import Options
+from report.cases import blended, make_fit, without_terms
 
 BY_NAME = {data_set.name: data_set for data_set in DATA_SETS}
 
@@ -115,6 +116,8 @@ def test_the_report_counts_goals_and_says_what_was_not_run(ledger, tmp_path):
     assert "- Hangzhou random 30 %, intensor: sqrt, radius 7" in lines
     assert "- Hangzhou random 70 %, intensor: killed after 300 s" in lines
     assert "within 100 s" in lines[0]
+    assert "completed, fit = intensor.complete(table)" in lines[0]
+    assert "(random_state 0)" in lines[0]
 
 
 def test_the_table_has_as_many_cells_as_heads(ledger, tmp_path):
@@ -196,6 +199,15 @@ def test_a_run_of_ours(monkeypatch, tmp_path):
     assert row["seconds"] > 0.0
     assert row["chosen"].startswith("transform ")
     assert "components" in row["chosen"] or "boxes" in row["chosen"]
+    assert ", expected rmse " in row["chosen"]
+
+
+def test_members_without_terms_are_said():
+    made, *_ = make_fit(radius="auto", transform="sqrt", n_solutions=2)
+    field = without_terms(made, 0.25, method="smooth field")
+    words = real.said(blended(made, field))
+    assert "blend of 75% " in words
+    assert ", 25% a smooth field of their sqrt" in words
 
 
 def test_a_peer_is_scored_from_its_predictions(monkeypatch, tmp_path):
