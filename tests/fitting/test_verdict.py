@@ -130,3 +130,9 @@ def test_small_shares_are_not_nothing():
         "65 %",
         "100 %",
     ]
+
+
+def test_the_repr_of_a_validation_has_the_expected_error(made):
+    found = errors(made, 26.9, 86.2, spread=1.14, held_out=6333.0, folds=2)
+    text = "<Validation: rmse 26.9 +- 1.1, of the mean 86.2, 6333 held out, folds: 2, paths: "
+    assert repr(found).startswith(text)

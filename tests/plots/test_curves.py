@@ -71,6 +71,7 @@ def test_radius_path_marks_the_choice():
     assert len(lines) == len(made.validation.paths) + 1
     assert lines[-1].get_xydata().tolist() == [[made.path.radius, made.path.error]]
     assert axes.get_ylabel() == "held-out rmse of passengers"
+    assert axes.get_title().startswith(f"RMSE {made.validation.expected_error:.4g} +- ")
     training = next(other for other in axes.figure.axes if other is not axes)
     assert training.get_lines()[0].get_ydata().tolist() == made.path.objectives.tolist()
 

@@ -18,7 +18,17 @@ from intensor.report.page import headline, key_figures, status_notice
 from intensor.report.sections import certificate_section
 from intensor.report.summary import compare
 from intensor.solver.result import Status
-from report.cases import HOSTILE, hostile_labels, make_fit, plain, small_fit, with_bound
+from report.cases import (
+    HOSTILE,
+    blended,
+    hostile_labels,
+    make_fit,
+    plain,
+    small_fit,
+    with_bound,
+    with_errors,
+    without_terms,
+)
 
 VOID = {"meta", "link"}
 ELEMENTS = """
@@ -276,6 +286,32 @@ def test_the_certificate_is_said_to_be_that_before_kriging():
         assert f"Mean squared error{before} {plain(number(made.objective))}" in text
         assert ("boxes and a remainder (kriging) describe" in text) == (remainder == "kriging")
         assert comparison.agrees_with(made.objective)
+
+
+def test_a_blend_is_announced_with_the_share_of_this_model(case):
+    made, comparison = case
+    field = without_terms(made, 0.25, method="smooth field")
+    text = plain(headline(blended(made, field), comparison))
+    assert "a blend of 2 members, in which this model has a share of 75 %." in text
+    unread = plain(headline(blended(made, without_terms(made, 1.0)), comparison))
+    assert (
+        "a blend of 2 members, in which this model has no share: it is kept to be read." in unread
+    )
+
+
+def test_a_fit_that_is_no_better_than_a_simple_predictor_is_a_warning():
+    made, coords, values = make_fit(radius="auto", transform="sqrt", n_solutions=2)
+    comparison = compare(made, coords, values)
+    references = [("mean", 9.0, 0.0), ("main effects <b>", 4.0, 0.0)]
+    for error, warned in [(3.0, False), (5.0, True)]:
+        found = with_errors(made, error, references, spread=0.25)
+        notice = status_notice(found, comparison, None)
+        assert ("No better than a simple predictor." in notice) is warned
+        assert ("no better than main effects &lt;b&gt;." in notice) is warned
+        cards = plain(key_figures(found, comparison, None))
+        assert f"Held-out RMSE {number(error)} ± 0.25, in validation" in cards
+    given, *data = make_fit()
+    assert "in validation" not in key_figures(given, compare(given, *data), None)
 
 
 def test_a_failed_certificate_is_a_warning(case):
