@@ -1,8 +1,9 @@
 """Components: a model that people can read, from a fit of hundreds of boxes, on flights.
 
 What one learns: a few graded components may predict as well as many boxes, and held-out cells say
-so; each component is a weight and a profile per mode, and ``explain`` says which of them make up a
-prediction. Here the first component is the way to the airport, and the second what the winter adds.
+so (whole routes, since whole routes are missing). Each component is a weight and a profile per
+mode, and ``explain`` says which of them make up a prediction. Here the first component is the way
+to the airport, and the second what the winter adds.
 """
 
 import tempfile
@@ -36,6 +37,8 @@ def main() -> None:
         baseline="none",
         remainder="none",
         transform="sqrt",
+        baseline="none",
+        remainder="none",
         exact="off",
     )
     print(f"full fit: {len(fit.model)} boxes, radius {fit.radius:.1f}")

@@ -13,6 +13,8 @@ from sklearn.datasets import load_sample_image
 import intensor
 
 SIDE = 20
+BOXES = {"components": "boxes", "transform": "none", "baseline": "none"}
+"""Options of a fit of boxes to the colours as they are."""
 
 
 def main() -> None:
@@ -30,8 +32,9 @@ def main() -> None:
     where = np.argwhere(~lost)
     nearest = griddata(where, picture[~lost], np.argwhere(lost), method="nearest")
     linear = griddata(where, picture[~lost], np.argwhere(lost), method="linear")
-    report("boxes", fill(gaps)[lost], true)
-    report("boxes and kriging", fill(gaps, remainder="kriging")[lost], true)
+    report("boxes", fill(gaps, remainder="none", **BOXES)[lost], true)
+    report("boxes and kriging", fill(gaps, remainder="kriging", **BOXES)[lost], true)
+    report("everything chosen", fill(gaps)[lost], true)
     report("linear interpolation", np.where(np.isnan(linear), nearest, linear), true)
 
 

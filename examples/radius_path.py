@@ -10,11 +10,14 @@ import numpy as np
 import intensor
 from intensor.datasets import flights
 
+BOXES = {"components": "boxes", "baseline": "none", "remainder": "none", "exact": "off"}
+"""Options of a fit of boxes alone, of which validation chooses nothing but the radius."""
+
 
 def main() -> None:
     """Walk two paths; the second is on air times of flights from New York."""
     data = intensor.planted((20, 20, 20), 2000, noise=0.05)
-    completer = intensor.TensorCompleter(exact="off").fit(data.coords, data.values)
+    completer = intensor.TensorCompleter(transform="none", **BOXES).fit(data.coords, data.values)
     print("planted tensor of radius 1, noise 0.05:")
     report(completer.path_)
     error = intensor.nmse(completer.model_, data.truth)
@@ -24,7 +27,7 @@ def main() -> None:
     coords, values = table.coords(), table.values
     hidden = np.random.default_rng(0).uniform(size=len(table)) < 0.1
     completer = intensor.TensorCompleter(
-        transform="sqrt", shape=table.shape, unseen="mean", exact="off"
+        transform="sqrt", shape=table.shape, unseen="mean", **BOXES
     )
     completer.fit(coords[~hidden], values[~hidden])
     print(f"air times by {', '.join(table.labels.modes)}, fitted as square roots:")

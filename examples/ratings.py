@@ -1,7 +1,8 @@
 """Ratings: a table of users, films and weeks, most of whose cells nobody has rated.
 
-What one learns: tables keep their labels; the radius comes from held-out ratings; the error on
-ratings that were put aside tells whether it worked; users without a rating need a rule.
+What one learns: tables keep their labels; everything is chosen on held-out ratings, which also say
+what error to expect; ratings that were put aside tell whether it worked; users without a rating
+need a rule.
 """
 
 import numpy as np
@@ -37,10 +38,11 @@ def main() -> None:
     known = ratings.drop(hidden.index)
     known.loc[known.index[0], "stars"] = np.nan  # a cell to be filled in
 
-    completed, fit = intensor.complete(known, value="stars", n_solutions=3, exact="off")
+    completed, fit = intensor.complete(known, value="stars", exact="off")
     share = len(known) / (USERS * FILMS * WEEKS)
     print(f"{len(known)} ratings of {USERS} users, {share:.0%} of all cells")
-    print(f"radius {fit.radius:.2f}, the best of {len(fit.path)} tried; {len(fit.model)} boxes")
+    found = fit.validation
+    print(f"expected of missing ratings: RMSE {found.expected_error:.3f} +- {found.spread:.3f}")
     print(f"the missing rating is filled with {completed['stars'].iloc[0]:.2f} stars")
 
     cells = hidden[["user", "film", "week"]]
