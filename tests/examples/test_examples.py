@@ -107,5 +107,6 @@ def test_scaling_out_finds_the_same(capsys):
 
 @pytest.mark.slow
 def test_traffic(capsys):
-    before, plain, chosen = figures(printed_by("traffic.py", capsys), "RMSE ")
+    before, plain, chosen, expected = figures(printed_by("traffic.py", capsys), "RMSE ")
     assert chosen < plain < before
+    assert expected == pytest.approx(chosen, rel=0.15)
