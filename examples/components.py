@@ -1,7 +1,7 @@
 """Components: a model that people can read, from a fit of hundreds of boxes, on flights.
 
 What one learns: a few graded components may predict as well as many boxes, and held-out cells say
-so (whole routes, since whole routes are missing). Each component is a weight and a profile per
+so. Each component is a weight and a profile per
 mode, and ``explain`` says which of them make up a prediction. Here the first component is the way
 to the airport, and the second what the winter adds.
 """
@@ -34,8 +34,6 @@ def main() -> None:
         cells="all",
         unseen="mean",
         components="boxes",
-        baseline="none",
-        remainder="none",
         transform="sqrt",
         baseline="none",
         remainder="none",
