@@ -59,7 +59,8 @@ def _fit(shape, n, labels, *, seed=0, **options):
     factors = [rng.random(length) + 0.2 for length in shape]
     values = np.prod([f[c] for f, c in zip(factors, coords.T, strict=True)], axis=0) * 100.0
     values = np.maximum(values + rng.normal(0.0, 2.0, n), 0.0)
-    chosen = plain_options(**{"radius": 200.0, "exact": "off", **options})
+    given = {"radius": 200.0, "exact": "off", "validation": "auto", **options}
+    chosen = plain_options(**given)  # a radius is validated only if a share or folds are given
     return fit(coords, values, chosen, labels=labels), coords, values
 
 
