@@ -204,8 +204,9 @@ def walk_components(
             _raise_radius(walk, folds.options.effort.max_radius_steps)
         if not one_radius:
             _polish(walk, folds.options.effort.max_polishing_steps)
-        if folds.may_krige and not walk.over:
-            _krige(walk, folds, once=one_radius)
+        seldom = folds.kriges_seldom
+        if folds.may_krige and not walk.over and not (seldom and one_radius):
+            _krige(walk, folds, once=one_radius or seldom)
     return Walk(
         folds.scale,
         make_path(folds, walk.rows),

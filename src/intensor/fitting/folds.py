@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from intensor.fitting.fold import FoldSpec, Request, Step, capture_step, restore_step
 from intensor.fitting.graded_fold import make_fold
 from intensor.fitting.journal import NO_JOURNAL, Journal
+from intensor.fitting.kriging import kriging_work
 from intensor.runtime.budget import Budget
 from intensor.solver.loop import Callback
 from intensor.storage.reader import Tree, TreeReader
@@ -50,6 +51,12 @@ class Folds(abc.ABC):
         given, effort = self.options.n_solutions, self.options.effort
         n = len(self.specs[0].split.training)
         return effort.by_size(effort.max_averaged, n) if given is None else given
+
+    @property
+    def kriges_seldom(self) -> bool:
+        """Whether kriging takes so long that it is tried once per walk only."""
+        work = kriging_work(self.specs[0].split.training.shape)
+        return work > self.options.effort.max_kriging_work
 
     @property
     def knows_next_step(self) -> bool:

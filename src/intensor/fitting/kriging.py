@@ -30,7 +30,7 @@ import math
 
 import numpy as np
 
-from intensor._arrays import AnyArray, FloatArray, inner
+from intensor._arrays import AnyArray, FloatArray, Shape, inner
 from intensor.data.observations import Observations
 from intensor.errors import SettingError
 from intensor.fitting.fields import MAX_PIECE, FieldAlgebra, OutOfTimeError
@@ -87,6 +87,11 @@ def can_krige(observations: Observations | Samples) -> bool:
         and max(observations.shape) <= MAX_MODE_LENGTH
         and cells <= min(MAX_CELLS, MAX_CELLS_PER_OBSERVED * observations.n_cells)
     )
+
+
+def kriging_work(shape: Shape) -> int:
+    """Return the multiplications of a step of kriging, which say how long it takes."""
+    return math.prod(shape) * sum(shape)
 
 
 def check_kriging(samples: Samples, *, advice: str = "use remainder='none' or 'auto'") -> None:

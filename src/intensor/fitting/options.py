@@ -103,6 +103,9 @@ class Effort:
     max_polishing_steps: int = 3
     # Rounds in which kriging improves covariances, tried in turn for as long as the error falls.
     kriging_rounds: tuple[int, ...] = (1, 2)
+    # Most multiplications of a step of kriging, the cells times the sum of the lengths, for which
+    # it is tried in every scale, with more components and in rounds; beyond that, once per walk.
+    max_kriging_work: int = 120_000_000
     # Most times that cells are held out if validation is automatic: of few observations, of many.
     max_folds: tuple[int, int] = (5, 4)
     # Most observations for which boxes are tried beside graded components.
@@ -143,6 +146,7 @@ EFFORTS = {
         graded_scouting_rows=1 << 19,
         max_polishing_steps=5,
         kriging_rounds=(1, 2, 4),
+        max_kriging_work=1 << 40,
         max_folds=(10, 4),
         max_rows_for_both=1 << 16,
     ),

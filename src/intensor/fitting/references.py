@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from intensor._arrays import FloatArray
-from intensor.fitting.kriging import can_krige
+from intensor.fitting.kriging import can_krige, kriging_work
 from intensor.fitting.options import Scale
 from intensor.fitting.preparation import Prepared, Split, thinned
 from intensor.fitting.scoring import Scoring
@@ -211,6 +211,8 @@ def _choose_field(trials: _Trials, transforms: Iterable[Transform]) -> Tried | N
         return None
     first = best.reference
     best = trials.best([first, replace(first, smoothness=SMOOTH)]) or best
+    if trials.kriges_seldom:
+        return best
     others = [replace(first, smoothness=one, rounds=1) for one in (ROUGH, SMOOTH)]
     best = trials.best([best.reference, *others]) or best
     chosen = best.reference
@@ -232,6 +234,12 @@ class _Trials:
         self._splits = held_out
         self._budget = budget
         self._predicted: dict[tuple[Reference, int], FloatArray | None] = {}
+
+    @property
+    def kriges_seldom(self) -> bool:
+        """Whether a field takes so long that few are tried."""
+        work = kriging_work(self._session.samples.shape)
+        return work > self._session.options.effort.max_kriging_work
 
     def best(self, references: Iterable[Reference]) -> Tried | None:
         """Return the reference of the least error on a few folds.
