@@ -51,9 +51,10 @@ def fit(
     from intensor.fitting.model_file import save  # noqa: PLC0415
     from intensor.report.summary import errors_of, summarise  # noqa: PLC0415
 
+    begun = time.perf_counter()
     table = read_data(data, columns, modes)
     read = time.perf_counter()
-    fitted = fit_table(table, checked, quiet=common.quiet)
+    fitted = fit_table(table, checked, quiet=common.quiet, spent=read - begun)
     done = time.perf_counter()
     save(fitted, output)
     errors = errors_of(fitted, *table.observed())
@@ -93,8 +94,11 @@ def read_data(path: Path, columns: Columns, modes: list[str] | None) -> Table:
     return table
 
 
-def fit_table(table: Table, options: Options, *, quiet: bool) -> Fit:
-    """Fit the rows that have a value, and show the progress."""
+def fit_table(table: Table, options: Options, *, quiet: bool, spent: float = 0.0) -> Fit:
+    """Fit the rows that have a value, and show the progress.
+
+    ``spent`` are the seconds of the time limit that reading the table has used.
+    """
     from intensor.fitting.fit import fit as fit_observations  # noqa: PLC0415
 
     coords, values, weights = table.observed()
@@ -107,6 +111,7 @@ def fit_table(table: Table, options: Options, *, quiet: bool) -> Fit:
             sample_weight=weights,
             labels=table.labels,
             callback=callback,
+            spent=spent,
         )
 
 
