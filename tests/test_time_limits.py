@@ -160,11 +160,11 @@ def test_shares_that_are_lost_go_to_the_fallback(monkeypatch):
     assert rmse(found) < 0.5 * OF_MEAN
 
 
-def validation_of(error, *, of_mean=1.0, spread=0.1):
+def validation_of(error, *, of_mean=1.0, spread=0.1, held_out=100.0):
     return Validation(
         metric="rmse",
         folds=1,
-        held_out=100.0,
+        held_out=held_out,
         paths=(),
         chosen=0,
         error=error,
@@ -181,6 +181,7 @@ def test_a_fit_that_is_worse_than_the_mean_says_so():
         module._warn_if_poor(validation_of(1.1))  # which may be chance
         module._warn_if_poor(validation_of(0.5))
         module._warn_if_poor(validation_of(2.0, of_mean=None))
+        module._warn_if_poor(validation_of(2.0, held_out=3.0))
 
 
 @pytest.mark.slow

@@ -40,7 +40,7 @@ from intensor.runtime.budget import Budget
 from intensor.solver.graded.engine import DEFAULT_COMPONENTS
 
 MIN_HELD_OUT = 20
-"""Fewest held-out cells needed to choose the tolerance by validation."""
+"""Fewest held-out cells needed to choose the tolerance by validation, or to doubt a fit by it."""
 WORTHWHILE_SHARE = 0.01
 """Share of the squared error by which more graded models must lower it to be worth their time."""
 HOLDING_OUT_SHARE = 0.15
@@ -199,6 +199,9 @@ def _hold_out(session: Session) -> list[Split]:
     large = len(session.samples) > options.effort.scouting_rows
     if journal.decide("no splits", large and session.budget.spent):
         return []
+    extents = _find_extents(session) if large else None
+    if journal.decide("no time for splits", large and session.budget.spent):
+        return []
     seed = options.solver.seed
     pairs = splits(
         session.samples,
@@ -206,7 +209,7 @@ def _hold_out(session: Session) -> list[Split]:
         share=options.share,
         seed=seed,
         max_folds=options.effort.max_folds,
-        extents=_find_extents(session) if large else None,
+        extents=extents,
     )
     found = [Split(*parts) for parts in pairs]
     return [] if journal.decide("no validation", large and session.budget.spent) else found

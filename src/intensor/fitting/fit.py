@@ -14,7 +14,7 @@ from intensor._arrays import Shape
 from intensor.data.checks import check_coords, check_not_tiny, check_values, check_weights
 from intensor.data.labels import Labels, number_labels
 from intensor.errors import ValidationWarning
-from intensor.fitting.choose import choose
+from intensor.fitting.choose import MIN_HELD_OUT, choose
 from intensor.fitting.combine import combine
 from intensor.fitting.journal import Journal
 from intensor.fitting.kriging import MAX_MODE_LENGTH, check_kriging
@@ -71,7 +71,8 @@ def _warn_if_poor(validation: Validation) -> None:
     """Warn of a fit that predicts held-out cells worse than their mean, beyond chance."""
     error, of_mean = validation.expected_error, validation.error_of_mean
     chance = POOR_SPREADS * (validation.spread or 0.0)
-    if of_mean is None or not error > of_mean + chance:
+    few = validation.folds * validation.held_out < MIN_HELD_OUT
+    if of_mean is None or few or not error > of_mean + chance:
         return
     warnings.warn(
         f"the fit predicts held-out cells worse than their mean does: {validation.metric} "

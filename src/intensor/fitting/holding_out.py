@@ -109,6 +109,8 @@ def find_extents(
     budget = Budget() if budget is None else budget
     shape = samples.shape
     single = (1,) * len(shape)
+    if budget.spent:
+        return single
     cells = np.stack(samples.groups().columns, axis=1).astype(np.int64)
     if len(shape) < 2 or len(cells) > MAX_ROWS or len(cells) == math.prod(shape):
         return single

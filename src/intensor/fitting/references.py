@@ -226,7 +226,7 @@ def try_briefly(session: Session, rows: int = BRIEF_ROWS) -> Tried | None:
     """
     options = session.options
     seed = options.solver.seed
-    some = sample(session.samples, rows, seed=seed)
+    some = sample(session.samples, rows, seed=seed).condensed()  # which may have long modes
     single = (1,) * len(some.shape)
     pairs = splits(some, folds=1, share=options.share, seed=seed, extents=single)
     trials = _Trials(session, [Split(*parts) for parts in pairs], Budget())
