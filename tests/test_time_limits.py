@@ -1,12 +1,15 @@
 """Fits that a time limit cuts short: what is left predicts better than the mean, or says so."""
 
+import subprocess
 import sys
 import time
 import warnings
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
+import intensor
 from fitting_cases import Countdown
 from intensor.data.labels import number_labels
 from intensor.errors import EmptyModelWarning, ValidationWarning
@@ -182,6 +185,49 @@ def test_a_fit_that_is_worse_than_the_mean_says_so():
         module._warn_if_poor(validation_of(0.5))
         module._warn_if_poor(validation_of(2.0, of_mean=None))
         module._warn_if_poor(validation_of(2.0, held_out=3.0))
+
+
+def blas_threads():
+    return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+
+
+@pytest.mark.parametrize("face", ["solve", "fit"])
+def test_blas_has_one_thread_in_all_of_a_run(face):
+    seen = []
+
+    def look(progress):
+        seen.append(blas_threads())
+        return len(seen) < 5
+
+    with threadpool_limits(3, user_api="blas"):
+        before = blas_threads()
+        if face == "solve":
+            intensor.solve(CELLS[KNOWN], VALUES[KNOWN], radius=20.0, callback=look)
+        else:
+            options = options_of(effort="quick")
+            fit(CELLS[KNOWN], VALUES[KNOWN], options, shape=SHAPE, callback=look)
+        assert blas_threads() == before
+    assert seen
+    assert all(one == {1} for one in seen)
+
+
+def test_a_blas_that_is_loaded_later_has_one_thread_too():
+    """SciPy's own library is loaded inside the context, and limited when it is entered again."""
+    script = """
+import numpy, sys
+from threadpoolctl import threadpool_info
+from intensor.runtime.threads import one_blas_thread
+threads = lambda: [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+assert "scipy.linalg" not in sys.modules
+with one_blas_thread():
+    import scipy.linalg
+    before = threads()
+    with one_blas_thread():
+        assert set(threads()) == {1}, threads()
+after = threads()
+assert len(after) == len(before) and max(after) >= max(before), (before, after)
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 @pytest.mark.slow

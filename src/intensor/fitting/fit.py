@@ -24,6 +24,7 @@ from intensor.fitting.samples import Samples
 from intensor.fitting.session import Session
 from intensor.runtime.budget import Budget, listen_for_interrupt
 from intensor.runtime.memory import expanding_bytes, fitting_bytes, require_memory
+from intensor.runtime.threads import one_blas_thread
 from intensor.solver.loop import Callback
 from intensor.solver.result import warn_if_empty
 from intensor.solver.variants import FAST
@@ -53,7 +54,7 @@ def fit(
     budget = Budget(options.solver.time_limit, before=journal.elapsed + spent)
     lengths = shape if labels is None else labels.shape
     samples = _check_samples(coords, values, options, shape=lengths, sample_weight=sample_weight)
-    with listen_for_interrupt(budget), contextlib.closing(journal):
+    with listen_for_interrupt(budget), contextlib.closing(journal), one_blas_thread():
         session = Session(
             samples, options, budget=budget, journal=journal, callback=callback, client=client
         )
