@@ -71,6 +71,7 @@ def test_nothing_missing_is_no_reason_to_warn(array):
         intensor.complete(full, **QUICK)
 
 
+@pytest.mark.filterwarnings("ignore::intensor.errors.ValidationWarning")  # of one cell
 def test_columns_of_a_table_are_chosen():
     table = pd.DataFrame(
         {"shop": ["a", "a", "b"], "day": [1, 2, 1], "sold": [2.0, 2.0, None], "n": [1, 0, 2]}

@@ -145,6 +145,7 @@ def test_within_the_limits_the_certificate_is_right(name, version):
 
 @pytest.mark.parametrize("name", mostly_slow(WORKS, telling=TELLING))
 @pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")
+@pytest.mark.filterwarnings("ignore::intensor.errors.ValidationWarning")
 def test_estimators_fit_save_and_predict(name, tmp_path):
     coords, values, options = WORKS[name]
     completer = intensor.TensorCompleter(

@@ -66,7 +66,10 @@ class Case:
         return f"{lengths}, n = {self.n}"
 
     def table(self) -> pd.DataFrame:
-        """Return noisy observations of a sum of products of curves; "hidden" rows come last."""
+        """Return noisy observations of a sum of products of curves; "hidden" rows come last.
+
+        Hidden cells have indices that were observed: of others, a solve knows nothing.
+        """
         rng = np.random.default_rng([self.n, *self.shape])
         total = self.n + min(MAX_HIDDEN, round(SHARE_HIDDEN * self.n))
         cells = rng.choice(int(np.prod(self.shape)), total, replace=False)
@@ -79,7 +82,11 @@ class Case:
         values += NOISE * values.std() * rng.standard_normal(total)
         columns = {f"mode{mode}": coords[:, mode] for mode in range(len(self.shape))}
         hidden = np.arange(total) >= self.n
-        return pd.DataFrame({**columns, "value": np.maximum(values, 0.0), "hidden": hidden})
+        seen = np.ones(total, dtype=bool)
+        for column in columns.values():
+            seen &= np.isin(column, column[: self.n])
+        table = {**columns, "value": np.maximum(values, 0.0), "hidden": hidden}
+        return pd.DataFrame(table)[seen].reset_index(drop=True)
 
 
 CASES = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from dataclasses import replace
 from os import PathLike
@@ -178,6 +179,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight
             (n,) how much each observation counts; by default all the same.
         """
+        started = time.perf_counter()
         declared.UNSEEN.check(self.unseen)
         declared.CALLBACK.check(self.callback)
         given = self.get_params()
@@ -202,6 +204,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 labels=self._labels(cells, y),
                 callback=callback,
                 client=self.client,
+                spent=time.perf_counter() - started,
             )
         self.shape_ = self.fit_.shape
         self.model_ = self.fit_.model

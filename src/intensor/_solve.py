@@ -14,6 +14,7 @@ from intensor.options import declared
 from intensor.options.option import documented
 from intensor.oracles.cascade import ExactChoice, find_exact
 from intensor.runtime.budget import Budget, listen_for_interrupt
+from intensor.runtime.threads import one_blas_thread
 from intensor.solver.checkpoint import NO_SNAPSHOTS, CheckpointFile, check_checkpoint, fingerprint
 from intensor.solver.engine import Version
 from intensor.solver.loop import Callback, run
@@ -130,7 +131,8 @@ def solve(
     check_enough_observations(most, data.n)
     if file is not None:
         file.check(settings=_kept_settings(settings, solver, oracle), data=fingerprint(data, full))
-    with listen_for_interrupt(budget), show_progress(callback, verbose=shown) as watcher:
+    shown_progress = show_progress(callback, verbose=shown)
+    with listen_for_interrupt(budget), one_blas_thread(), shown_progress as watcher:
         result = run(
             data,
             version=solver,

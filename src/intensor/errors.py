@@ -28,12 +28,13 @@
     └── SolverFailedError (RuntimeError) an outside solver broke down
     IntensorWarning (UserWarning)
     ├── CheckpointWarning                a checkpoint could not be written; the run goes on
-    ├── EmptyModelWarning                a limit ended the run before its model had a box
+    ├── EmptyModelWarning                a limit ended the run before its model had a useful box
     ├── ModeWarning                      a column that nobody named as a mode can hardly be one
     ├── RadiusWarning                    values above the radius cannot be reached
     ├── RemainderWarning                 a time limit left no time for kriging
     ├── UnseenIndexWarning               a prediction for an index without observations
-    └── NothingToFillWarning             complete was called on data without a missing cell
+    ├── NothingToFillWarning             complete was called on data without a missing cell
+    └── ValidationWarning                a fit was not validated, or is no better than the mean
 
 Each message says what was got, what was expected and what to do. Reaching a limit (time,
 iterations, Ctrl-C) is not an error: it is the ``status`` of the result.
@@ -145,7 +146,7 @@ class CheckpointWarning(IntensorWarning):
 
 
 class EmptyModelWarning(IntensorWarning):
-    """A limit ended the run before its model had a single box: it adds nothing to predictions."""
+    """A limit ended the run before its model had a box, or one that is better than the mean."""
 
 
 class ModeWarning(IntensorWarning):
@@ -166,3 +167,7 @@ class UnseenIndexWarning(IntensorWarning):
 
 class NothingToFillWarning(IntensorWarning):
     """The data has no missing cell, so there was nothing to complete."""
+
+
+class ValidationWarning(IntensorWarning):
+    """A fit could not be validated, or predicts held-out cells no better than their mean."""

@@ -16,6 +16,7 @@ from fitting_cases import (
     samples_of,
     smooth,
 )
+from intensor.errors import ValidationWarning
 from intensor.fitting import candidates as candidates_module
 from intensor.fitting import fold as fold_module
 from intensor.fitting.choose import MIN_HELD_OUT
@@ -241,7 +242,9 @@ def test_a_fit_of_clean_data_is_far_better_than_the_mean():
 
 @pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")
 def test_large_data_is_not_validated_without_time():
-    found = fitted(time_limit=1e-9, effort=Effort(scouting_rows=100))  # fewer than there are
+    effort = Effort(scouting_rows=100)  # fewer than there are
+    with pytest.warns(ValidationWarning, match="time_limit=1e-09 had passed before any cell"):
+        found = fitted(time_limit=1e-9, effort=effort)
     assert found.status is Status.TIME_LIMIT
     assert found.validation is None
     assert found.radius == NOISY.values.max()

@@ -102,3 +102,11 @@ def test_several_threads_may_ask_for_one_thread_of_blas():
     assert len(seen) == 20
     assert all(one == {1} for one in seen)
     assert blas_threads() == before
+
+
+def test_eigenvectors_are_not_begun_without_time_for_them():
+    matrix = np.cov(np.random.default_rng(0).standard_normal((40, 90)))
+    values, vectors = FieldAlgebra(Budget()).eigen(matrix)
+    assert vectors * values @ vectors.T == pytest.approx(matrix)
+    with pytest.raises(OutOfTimeError):
+        FieldAlgebra(Budget(1e-6)).eigen(np.eye(200))

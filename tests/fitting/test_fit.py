@@ -30,6 +30,7 @@ from intensor.errors import (
     RadiusWarning,
     SettingError,
     UnseenIndexError,
+    ValidationWarning,
     ValuesError,
 )
 from intensor.fitting.fit import fit
@@ -143,7 +144,8 @@ def test_tensors_that_cannot_be_kriged_are_refused_or_not_kriged(data, figures):
 @pytest.mark.parametrize("remainder", ["kriging", "auto"])
 def test_very_little_data_can_be_kriged(remainder):
     options = plain_options(exact="off", remainder=remainder)
-    single = fit([[1, 2], [1, 2]], [2.0, 4.0], options)
+    with pytest.warns(ValidationWarning, match="all observations are of one cell"):
+        single = fit([[1, 2], [1, 2]], [2.0, 4.0], options)
     assert single.predict([[1, 2]]) == pytest.approx([3.0], rel=1e-6)
     assert (single.predictor.remainder is None) == (remainder == "auto")  # nothing to validate
     zeros = fitted(values=np.zeros(150), remainder=remainder)
@@ -202,7 +204,8 @@ def test_the_versions_of_the_paper_fit_too():
 @pytest.mark.parametrize("n_solutions", [1, 3])
 def test_a_single_cell_is_fitted_without_validation(options, n_solutions):
     options = plain_options(exact="off", n_solutions=n_solutions, **options)
-    found = fit([[1, 2], [1, 2]], [2.0, 4.0], options)
+    with pytest.warns(ValidationWarning, match="all observations are of one cell"):
+        found = fit([[1, 2], [1, 2]], [2.0, 4.0], options)
     assert found.validation is None
     assert found.n_solutions == n_solutions
     assert found.radius == 4.0

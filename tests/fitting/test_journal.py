@@ -77,6 +77,7 @@ KINDS = [
 """Kinds of fits, each with the share of its rounds after which it is stopped by default."""
 
 
+@pytest.mark.filterwarnings("ignore::intensor.errors.ValidationWarning")
 @pytest.mark.parametrize(
     ("options", "shares"),
     [(options, (share,)) for options, share in KINDS]

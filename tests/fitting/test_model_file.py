@@ -594,6 +594,7 @@ def columns(draw, length):
     return column
 
 
+@pytest.mark.filterwarnings("ignore::intensor.errors.ValidationWarning")
 @forall(
     few=5,
     many=400,

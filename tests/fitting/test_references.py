@@ -347,7 +347,9 @@ def undisturbed(**options):
     return figures(fitted(**options))
 
 
-@pytest.mark.parametrize("transform", ["auto", (np.cbrt, lambda fitted: fitted**3)], ids=["auto", "custom"])
+@pytest.mark.parametrize(
+    "transform", ["auto", (np.cbrt, lambda fitted: fitted**3)], ids=["auto", "custom"]
+)
 def test_references_are_restored_from_a_checkpoint(tmp_path, monkeypatch, transform):
     options = {"transform": transform, "checkpoint": tmp_path / "run.npz"}
     assert fitted(stop=1, **options).status is Status.STOPPED

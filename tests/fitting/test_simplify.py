@@ -132,6 +132,7 @@ def test_indices_without_observations():
     assert found.error is not None
 
 
+@pytest.mark.filterwarnings("ignore::intensor.errors.ValidationWarning")
 def test_there_may_be_nothing_to_hold_out():
     made, coords, values = make_fit((3, 4), 1)
     found = made.simplify(1, coords, values)

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from fitting_cases import Countdown
 from intensor.data.observations import observe
+from intensor.model import baseline as module
 from intensor.model.baseline import RIDGE, Baseline, fit_baseline
 
 
@@ -108,3 +110,31 @@ def test_effects_are_left_alone():
     effects.flags.writeable = False
     baseline = Baseline(shape=(2,), mean=0.0, effects=effects)
     assert baseline.evaluate((np.array([1, -1]),)).tolist() == [2.0, 0.0]
+
+
+def test_many_cells_are_solved_without_the_matrix_of_the_normal_equations(monkeypatch):
+    coords, values = drawn((9, 7, 5), 200)
+    observations = observe(coords, values)
+    with_matrix = fit_baseline(observations)
+    monkeypatch.setattr(module, "MAX_MULTIPLIED_CELLS", 0)
+    without = fit_baseline(observations)
+    assert without.mean == with_matrix.mean
+    assert without.effects == pytest.approx(with_matrix.effects, abs=1e-10)
+
+
+def test_effects_are_those_of_the_last_step_when_time_runs_out():
+    coords, values = drawn((30, 20, 10), 400)
+    observations = observe(coords, values)
+
+    def error(checks):
+        found = fit_baseline(observations, budget=Countdown(checks))
+        apart = values - found.evaluate(tuple(coords.T))
+        return float((apart**2).sum() + RIDGE * (found.effects**2).sum())
+
+    nothing = fit_baseline(observations, budget=Countdown(0))
+    assert not nothing.effects.any()
+    assert nothing.mean == pytest.approx(values.mean())
+    errors = [error(checks) for checks in (0, 3, 5, 1000)]
+    assert errors[0] > errors[1] > errors[2] > errors[3]
+    full = fit_baseline(observations)
+    assert (fit_baseline(observations, budget=Countdown(1000)).effects == full.effects).all()

@@ -134,3 +134,45 @@ def test_the_objective_is_that_of_the_definition_in_any_number_of_pieces():
     wanted = float(np.mean((model.predict(coords) - values) ** 2))
     found = [mean_squared_error(model, cells, threads) for threads in (1, 2)]
     assert found[0] == found[1] == pytest.approx(wanted, rel=1e-12)
+
+
+def cut_off(values, *, signed=False, radius=3.0, status=Status.TIME_LIMIT, total=1.0):
+    """End an engine whose boxes predict the radius times ``total`` in all three cells but one."""
+    observations = observe([[0, 0], [0, 1], [1, 1]], list(values), allow_negative=signed)
+    settings = Settings(radius=radius, tol=0.0, rtol=0.0, signed=signed)
+    engine = Stopped(total=total)
+    engine.state.bound = 0.0
+    return finish(
+        engine,
+        observations,
+        version=FAST,
+        settings=settings,
+        status=status,
+        trace=(),
+        seconds=Seconds(setup=1.0, solve=2.0),
+    )
+
+
+@pytest.mark.parametrize("status", [Status.TIME_LIMIT, Status.INTERRUPTED])
+def test_a_run_that_was_cut_off_is_no_worse_than_the_best_constant(status):
+    found = cut_off([0.2, 0.4, 0.9], status=status)
+    assert found.status is status
+    assert found.model.predict([[0, 0], [1, 0]]) == pytest.approx([0.5, 0.5])
+    assert found.objective == pytest.approx(np.var([0.2, 0.4, 0.9]))
+    assert found.bound == cut_off([0.2, 0.4, 0.9], status=Status.STALLED).bound
+
+
+def test_the_constant_stays_within_the_radius():
+    found = cut_off([5.0, 6.0, 7.0], radius=2.0, total=0.1)
+    assert found.model.predict([[0, 1]]) == pytest.approx([2.0])
+    found = cut_off([-5.0, -6.0, -7.0], radius=2.0, total=0.1, signed=True)
+    assert found.model.predict([[0, 1]]) == pytest.approx([-2.0])
+
+
+@pytest.mark.parametrize("status", [Status.STALLED, Status.STOPPED, Status.ITERATION_LIMIT])
+def test_only_a_run_that_was_cut_off_becomes_a_constant(status):
+    assert len(cut_off([0.2, 0.4, 0.9], status=status).model) == 2
+
+
+def test_a_better_model_is_kept_when_it_is_cut_off():
+    assert len(cut_off([3.0, 2.9, 2.2]).model) == 2

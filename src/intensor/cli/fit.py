@@ -58,12 +58,13 @@ def fit(
     from intensor.fitting.options import check_options  # noqa: PLC0415
     from intensor.report.summary import errors_of, summarise  # noqa: PLC0415
 
+    begun = time.perf_counter()
     if like is None:
         checked = check_options(**options)
         check_checkpoint(checked.checkpoint, others=[data, output])
         table = read_data(data, columns, modes)
         read = time.perf_counter()
-        fitted = fit_table(table, checked, quiet=common.quiet)
+        fitted = fit_table(table, checked, quiet=common.quiet, spent=read - begun)
     else:
         chosen = _options_like(options, modes, context)
         model = load(like)
@@ -130,8 +131,11 @@ def read_data(path: Path, columns: Columns, modes: list[str] | None) -> Table:
     return table
 
 
-def fit_table(table: Table, options: Options, *, quiet: bool) -> Fit:
-    """Fit the rows that have a value, and show the progress."""
+def fit_table(table: Table, options: Options, *, quiet: bool, spent: float = 0.0) -> Fit:
+    """Fit the rows that have a value, and show the progress.
+
+    ``spent`` are the seconds of the time limit that reading the table has used.
+    """
     from intensor.fitting.fit import fit as fit_observations  # noqa: PLC0415
 
     coords, values, weights = table.observed()
@@ -144,6 +148,7 @@ def fit_table(table: Table, options: Options, *, quiet: bool) -> Fit:
             sample_weight=weights,
             labels=table.labels,
             callback=callback,
+            spent=spent,
         )
 
 

@@ -20,9 +20,10 @@ from intensor.fitting.folds import open_folds
 from intensor.fitting.kriging import can_krige
 from intensor.fitting.options import RemainderMethod, Scale
 from intensor.fitting.path import RadiusPath, Walk, capture_walk, restore_walk, walk
-from intensor.fitting.preparation import Split
+from intensor.fitting.preparation import Split, thinned
 from intensor.fitting.samples import sample
 from intensor.fitting.session import Session
+from intensor.options.unseen import Unseen
 from intensor.runtime.budget import Budget
 
 WALKING_SHARE = 0.5
@@ -63,6 +64,7 @@ class Candidates:
         # whether scales are scouted in any case
         self._large = graded or len(training) > self._scouting_rows
         self._can_krige = can_krige(training)
+        self._scouted_splits: Sequence[Split] = held_out
         self._scouted: list[Walk] = []  # walks of all scales that were scouted, the best first
 
     def walk(self) -> tuple[list[RadiusPath], list[Walk]]:
@@ -77,7 +79,8 @@ class Candidates:
         self._warn_if_never_kriged(walks)
         if not graded:
             return scouted, self._walk_again_without_kriging(walks)
-        best = walks[rank(walks, self._splits, self._options.scoring)[0]]
+        folds = self._splits[: len(walks[0].predicted)]  # fewer if scales were only scouted
+        best = walks[rank(walks, folds, self._options.scoring)[0]]
         if boxes:
             walks += self._walk_boxes_too(best, boxes)
         return scouted, walks + self._walk_companions(best, [one.scale for one in walks])
@@ -124,9 +127,23 @@ class Candidates:
             return [], walks
         scouted = [replace(one.path, sampled=True) for one in walks]
         if self._journal.decide("only scouted", self._budget.spent):
-            return scouted, [self._scouted[0]._replace(cut=True)]
+            return scouted, [self._predict_all(self._scouted[0])._replace(cut=True)]
         finalists = self._pick_finalists()
         return scouted, self._walk_in_turn("foremost", finalists, one_radius=self._hopeless)
+
+    def _predict_all(self, walked: Walk) -> Walk:
+        """Return a scouted walk with predictions of all held-out cells of the folds it saw."""
+        if self._scouted_splits is self._splits:
+            return walked
+        predicted = tuple(
+            scouted.prepared(walked.scale, self._session.choosing)
+            .predictor(model)
+            .predict(thinned(split.held.coords), unseen=Unseen.MEAN)
+            for scouted, split, model in zip(
+                self._scouted_splits, self._splits, walked.models, strict=False
+            )
+        )
+        return walked._replace(predicted=predicted)
 
     @property
     def _hopeless(self) -> bool:
@@ -154,6 +171,7 @@ class Candidates:
             scouted_splits = self._splits
             walks = self._walk_all("walk", scales, budget, scouted_splits)
             one_radius = False
+        self._scouted_splits = scouted_splits
         order = rank(walks, scouted_splits, self._options.scoring)
         self._scouted = [walks[number] for number in order]
         unfinished = self._large or one_radius or budget.spent

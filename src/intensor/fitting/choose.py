@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from intensor.errors import ValidationWarning
 from intensor.fitting.blend import Blend, Entrant, blend, rank, single
 from intensor.fitting.candidates import Candidates
 from intensor.fitting.combine import Choice, solve_seeds
 from intensor.fitting.fold import FoldSpec
 from intensor.fitting.folds import open_folds
 from intensor.fitting.graded_fold import enough_members
-from intensor.fitting.holding_out import splits
+from intensor.fitting.holding_out import find_extents, splits
 from intensor.fitting.kriging import ROUNDS
 from intensor.fitting.options import Options, RemainderMethod, Scale
 from intensor.fitting.path import Walk, approach
 from intensor.fitting.preparation import Split
 from intensor.fitting.record import ReferenceError, Validation, find_tolerance
-from intensor.fitting.references import Kind, Tried, least_error, try_references
+from intensor.fitting.references import (
+    Kind,
+    Tried,
+    best_plain,
+    least_error,
+    try_briefly,
+    try_references,
+)
 from intensor.fitting.scoring import Scoring
 from intensor.fitting.session import Session
 from intensor.model.arithmetic import average_models
@@ -31,9 +40,11 @@ from intensor.runtime.budget import Budget
 from intensor.solver.graded.engine import DEFAULT_COMPONENTS
 
 MIN_HELD_OUT = 20
-"""Fewest held-out cells needed to choose the tolerance by validation."""
+"""Fewest held-out cells needed to choose the tolerance by validation, or to doubt a fit by it."""
 WORTHWHILE_SHARE = 0.01
 """Share of the squared error by which more graded models must lower it to be worth their time."""
+HOLDING_OUT_SHARE = 0.15
+"""Share of the time that finding out which cells to hold out may take."""
 TOLERANCE_SHARE, AVERAGING_SHARE = 0.4, 0.3
 """Shares of the remaining time for choosing the tolerance, and then for measuring averages."""
 
@@ -41,22 +52,17 @@ TOLERANCE_SHARE, AVERAGING_SHARE = 0.4, 0.3
 def choose(session: Session) -> Choice:
     """Choose everything that the options leave open, as far as there is time for it."""
     options = session.options
-    given = RemainderMethod.KRIGING if options.remainder is RemainderMethod.KRIGING else None
+    if options.settled and not options.asks_for_validation:
+        return _as_given(options)
     held_out = _hold_out(session)
     if not held_out:
-        remainder = given or RemainderMethod.NONE
-        scale = options.scales[0]
-        size = options.max_components or DEFAULT_COMPONENTS
-        return Choice(
-            scale=scale,
-            radius=options.radius,
-            remainder=remainder,
-            max_components=size if scale.graded else None,
-            n_solutions=options.n_solutions,
-        )
+        return _choose_without_validation(session)
     references = try_references(session, held_out)
     terms = Candidates(session, held_out, reference_error=least_error(references))
     scouted, walks = terms.walk()
+    walked_folds = min(len(one.predicted) for one in walks)  # fewer if scales were only scouted
+    held_out = held_out[:walked_folds]
+    references = [one._replace(predicted=one.predicted[:walked_folds]) for one in references]
     found = _blend(options, walks, references, held_out)
     shares, own = found.shares[: len(walks)], found.shares[len(walks) :]
     best = int(np.argmax(shares)) if shares.any() else rank(walks, held_out, options.scoring)[0]
@@ -96,7 +102,44 @@ def choose(session: Session) -> Choice:
             for one, share in zip(references, own, strict=True)
             if share > 0.0
         ),
+        fallback=best_plain(references) if options.blends else None,
     )
+
+
+def _as_given(options: Options) -> Choice:
+    """Return the first of everything that the options leave open."""
+    kriging, scale = RemainderMethod.KRIGING, options.scales[0]
+    size = options.max_components or DEFAULT_COMPONENTS
+    return Choice(
+        scale=scale,
+        radius=options.radius,
+        remainder=kriging if options.remainder is kriging else RemainderMethod.NONE,
+        max_components=size if scale.graded else None,
+        n_solutions=options.n_solutions,
+    )
+
+
+def _choose_without_validation(session: Session) -> Choice:
+    """Choose the mean or main effects if there is no time for terms; warn in any case."""
+    choice, options = _as_given(session.options), session.options
+    if session.samples.n_cells == 1:
+        _warn_not_validated("all observations are of one cell, so that no cell can be held out")
+        return choice
+    brief = try_briefly(session) if options.blends else None
+    used = "terms that were fitted in no time" if brief is None else f"the {brief.reference.name}"
+    limit = options.solver.time_limit
+    within = "the fit was stopped" if limit is None else f"time_limit={limit:g} had passed"
+    _warn_not_validated(
+        f"{within} before any cell could be held out (reading and sorting the data counts too); "
+        f"the prediction is that of {used}, so allow more time"
+    )
+    if brief is None:
+        return choice
+    return replace(choice, share=0.0, references=((brief.reference, 1.0),))
+
+
+def _warn_not_validated(reason: str) -> None:
+    warnings.warn(f"the fit could not be validated: {reason}", ValidationWarning, stacklevel=5)
 
 
 def _choose_member(
@@ -141,15 +184,16 @@ def _blend(
 
 
 def _hold_out(session: Session) -> list[Split]:
-    """Hold cells out if there is anything to choose or if that is asked for, and time for it.
+    """Hold cells out if there is time for it.
 
     A single cell leaves nothing to validate with. Small data is validated in any case.
     """
     options, journal = session.options, session.journal
-    if options.settled and not options.asks_for_validation:
-        return []
     large = len(session.samples) > options.effort.scouting_rows
     if journal.decide("no splits", large and session.budget.spent):
+        return []
+    extents = _find_extents(session) if large else None
+    if journal.decide("no time for splits", large and session.budget.spent):
         return []
     seed = options.solver.seed
     pairs = splits(
@@ -158,9 +202,25 @@ def _hold_out(session: Session) -> list[Split]:
         share=options.share,
         seed=seed,
         max_folds=options.effort.max_folds,
+        extents=extents,
     )
     found = [Split(*parts) for parts in pairs]
     return [] if journal.decide("no validation", large and session.budget.spent) else found
+
+
+def _find_extents(session: Session) -> tuple[int, ...]:
+    """Find the extents of the pieces to hold out in part of the time, or recall them."""
+    options, journal = session.options, session.journal
+    saved = journal.recall("extents")
+    if saved is not None:
+        modes = len(session.samples.shape)
+        return tuple(saved.array("extents", "<i8", (modes,)).tolist())
+    budget = session.reserve("holding out", HOLDING_OUT_SHARE)
+    found = find_extents(
+        session.samples, share=options.share, seed=options.solver.seed, budget=budget
+    )
+    journal.record({"extents": {"extents": np.array(found, dtype=np.int64)}})
+    return found
 
 
 def _approach(

@@ -70,6 +70,8 @@ UNFINISHED = (Status.TIME_LIMIT, Status.INTERRUPTED, Status.STOPPED)
 """Statuses of partners that are left out of a blend: they are not what was chosen."""
 PROOF_SECONDS = 2.0
 """Seconds that the proof of a graded model may take, beyond those that the fit took."""
+MIN_KEPT_SHARE = 0.5
+"""Least sum of the shares of members that were fitted in time for their shares to be raised."""
 SCRATCH_RATIO = 2.0
 """Estimated time of a fit from scratch, as a multiple of the time of the walk. With less time left,
 the fit starts from the model of the walk."""
@@ -93,6 +95,7 @@ class Choice:
     share: float = 1.0  # of the fit in the prediction
     partners: tuple[Choice, ...] = ()  # other scales whose fits have a share too
     references: tuple[tuple[Reference, float], ...] = ()  # with their shares
+    fallback: Reference | None = None  # takes the place of members that there is no time for
 
     @property
     def starting_model(self) -> Model | None:
@@ -105,8 +108,9 @@ def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
 
     References come first, since they take little time. Every member has an even part of the time
     that is left then. Partners that there is no time for are left out, and their shares go to the
-    others. A fit that the callback has ended is STOPPED, whatever its solves reached: something was
-    not chosen or fitted as it would have been. The recipe is what was chosen, with all members.
+    others, or to the main effects or the mean if little is left of the blend. A fit that the
+    callback has ended is STOPPED, whatever its solves reached: something was not chosen or fitted
+    as it would have been. The recipe is what was chosen, with all members.
     """
     members = (choice, *choice.partners)
     references = fit_references(session, choice.references, labels)
@@ -125,6 +129,9 @@ def combine(session: Session, choice: Choice, labels: Labels) -> Fit:
         first = replace(first, result=replace(first.result, status=Status.STOPPED))
     first = replace(first, recipe=_write_recipe(session, choice))
     total = math.fsum(one.share for one in (first, *others))
+    if choice.fallback is not None and total < MIN_KEPT_SHARE:
+        others += fit_references(session, [(choice.fallback, 1.0 - total)], labels)
+        total = 1.0
     if not total > 0.0:  # nothing but the chosen member is left
         return replace(first, share=1.0)
     partners = tuple(replace(one, share=one.share / total) for one in others)
@@ -217,7 +224,7 @@ def _merge(session: Session, fits: Sequence[Fit]) -> Fit:
 
 def _fit_member(session: Session, choice: Choice, labels: Labels, own: Budget, *, name: str) -> Fit:
     """Fit all observations in one scale: solve, average, krige."""
-    prepared = prepare(session.samples, choice.scale)
+    prepared = prepare(session.samples, choice.scale, session.budget)
     given = session.options.radius
     if given is not None:
         means = prepared.observations.means

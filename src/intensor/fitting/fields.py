@@ -20,6 +20,8 @@ MAX_PIECE = 1 << 28
 """Most multiplications in one piece of a matrix product."""
 BLOCK_COLUMNS = 512
 """Number of columns of a factor or an inverse that are computed at a time."""
+SECONDS_PER_EIGEN_CUBE = 5e-10
+"""Estimated seconds of all eigenvectors of a matrix, per cube of its length."""
 JITTER = 1e-6
 """Share of the mean variance that is added to every variance before a covariance is factored."""
 MAX_FACTORISATIONS = 8
@@ -54,9 +56,9 @@ class FieldAlgebra:
         finally:
             self._workers.close()
 
-    def check(self) -> None:
-        """Raise ``OutOfTimeError`` when the budget is spent."""
-        if self._budget.spent:
+    def check(self, seconds: float = 0.0) -> None:
+        """Raise ``OutOfTimeError`` when the budget is spent, or would be after some seconds."""
+        if self._budget.spent or self._budget.remaining < seconds:
             raise OutOfTimeError
 
     def multiply(self, field: AnyArray, matrices: Sequence[AnyArray]) -> AnyArray:
@@ -109,6 +111,15 @@ class FieldAlgebra:
             except np.linalg.LinAlgError:  # single precision can cost a tiny eigenvalue its sign
                 jitter *= 10.0
         return np.diag(np.sqrt(np.diag(matrix)))
+
+    def eigen(self, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the eigenvalues of a covariance in rising order, and its eigenvectors.
+
+        It is one call, however long it takes, so it is not begun unless there is time for it.
+        """
+        self.check(SECONDS_PER_EIGEN_CUBE * len(covariance) ** 3)
+        found = np.linalg.eigh(covariance)
+        return found.eigenvalues, found.eigenvectors
 
     def inverse(self, root: FloatArray) -> FloatArray:
         """Return the inverse of a lower triangular matrix."""

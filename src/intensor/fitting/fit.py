@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -12,22 +13,26 @@ from numpy.typing import ArrayLike
 from intensor._arrays import Shape
 from intensor.data.checks import check_coords, check_not_tiny, check_values, check_weights
 from intensor.data.labels import Labels, number_labels
-from intensor.fitting.choose import choose
+from intensor.errors import ValidationWarning
+from intensor.fitting.choose import MIN_HELD_OUT, choose
 from intensor.fitting.combine import Choice, combine
 from intensor.fitting.journal import Journal
 from intensor.fitting.kriging import MAX_MODE_LENGTH, check_kriging
 from intensor.fitting.options import Options, RemainderMethod
-from intensor.fitting.record import Fit, expand_fit
+from intensor.fitting.record import Fit, Validation, expand_fit
 from intensor.fitting.samples import Samples
 from intensor.fitting.session import Session
 from intensor.runtime.budget import Budget, listen_for_interrupt
 from intensor.runtime.memory import expanding_bytes, fitting_bytes, require_memory
+from intensor.runtime.threads import one_blas_thread
 from intensor.solver.loop import Callback
 from intensor.solver.result import warn_if_empty
 from intensor.solver.variants import FAST
 
 REFIT_ADVICE = "the earlier fit has a kriged remainder or a smooth field; fit these data anew"
 """What to do about observations that cannot be fitted as those of an earlier fit were."""
+POOR_SPREADS = 2.0
+"""Standard errors by which the held-out error must be above that of the mean for a warning."""
 
 
 def fit(
@@ -54,9 +59,7 @@ def fit(
     samples = _check_samples(coords, values, options, shape=lengths, sample_weight=sample_weight)
     if options.remainder is RemainderMethod.KRIGING:
         check_kriging(samples, **({} if choice is None else {"advice": REFIT_ADVICE}))
-    if samples.full is not None:  # a remainder could not be expanded to the full tensor
-        options = replace(options, remainder=RemainderMethod.NONE)
-    with listen_for_interrupt(budget), contextlib.closing(journal):
+    with listen_for_interrupt(budget), contextlib.closing(journal), one_blas_thread():
         session = Session(
             samples, options, budget=budget, journal=journal, callback=callback, client=client
         )
@@ -64,8 +67,26 @@ def fit(
         found = combine(session, chosen, labels or number_labels((samples.full or samples).shape))
     if samples.values.any():
         warn_if_empty(found.result)
+    if found.validation is not None:
+        _warn_if_poor(found.validation)
     found = replace(found, clip=options.clip)
     return found if samples.full is None else expand_fit(found, samples.full)
+
+
+def _warn_if_poor(validation: Validation) -> None:
+    """Warn of a fit that predicts held-out cells worse than their mean, beyond chance."""
+    error, of_mean = validation.expected_error, validation.error_of_mean
+    chance = POOR_SPREADS * (validation.spread or 0.0)
+    few = validation.folds * validation.held_out < MIN_HELD_OUT
+    if of_mean is None or few or not error > of_mean + chance:
+        return
+    warnings.warn(
+        f"the fit predicts held-out cells worse than their mean does: {validation.metric} "
+        f"{error:.4g}, of the mean {of_mean:.4g}; allow more time (time_limit) or other choices "
+        '(remainder="auto", n_solutions="auto"), or take it that these modes do not tell values',
+        ValidationWarning,
+        stacklevel=3,
+    )
 
 
 def _check_samples(

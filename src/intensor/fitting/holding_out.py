@@ -17,6 +17,7 @@ import numpy as np
 from intensor._arrays import AnyArray, FloatArray, IndexArray, Shape
 from intensor.data.observations import cell_numbers
 from intensor.fitting.samples import Samples
+from intensor.runtime.budget import Budget
 
 DISTANCE_BINS = np.array([2, 4, 16])
 """Distances from which the second, third and fourth class of neighbours begin; the first class is
@@ -62,6 +63,7 @@ def splits(
     seed: int,
     enough_held_out: int = ENOUGH_HELD_OUT,
     max_folds: tuple[int, int] = MAX_FOLDS,
+    extents: tuple[int, ...] | None = None,
 ) -> Iterator[tuple[Samples, Samples, IndexArray]]:
     """Yield training part, held-out part and the piece of each held-out observation.
 
@@ -71,9 +73,10 @@ def splits(
     With one fold, ``share`` of the pieces are held out; with more, the pieces are dealt out to this
     many folds and each is held out once. With None, ``share`` of the pieces are held out at a time,
     each at most once, until there are ``enough_held_out`` observations in ``ENOUGH_PIECES`` pieces,
-    or ``max_folds`` parts.
+    or ``max_folds`` parts. The ``extents`` of pieces are found if they are not given.
     """
-    numbers = number_pieces(samples, share=share, seed=seed)
+    extents = extents or find_extents(samples, share=share, seed=seed)
+    numbers = number_pieces(samples, extents, seed=seed)
     n_parts = int(numbers.max()) + 1
     if n_parts < 2:
         return
@@ -94,34 +97,41 @@ def splits(
         yield samples.part(~rows), samples.part(rows), numbers[rows]
 
 
-def number_pieces(samples: Samples, *, share: float, seed: int) -> IndexArray:
+def number_pieces(samples: Samples, extents: tuple[int, ...], *, seed: int) -> IndexArray:
     """Number the pieces in which cells are held out; return the number of each row's piece."""
-    extents = find_extents(samples, share=share, seed=seed)
     if max(extents) == 1:
         return samples.cell_numbers()
     return _tile(samples.coords, samples.shape, extents, seed)
 
 
-def find_extents(samples: Samples, *, share: float, seed: int) -> tuple[int, ...]:
+def find_extents(
+    samples: Samples, *, share: float, seed: int, budget: Budget | None = None
+) -> tuple[int, ...]:
     """Return the extents of pieces whose cells look like the missing ones when held out.
 
     It is a greedy search from single cells, which are kept unless larger pieces are clearly more
-    like what is missing. ``share`` is the share of the pieces to hold out at a time.
+    like what is missing. ``share`` is the share of the pieces to hold out at a time. When the
+    budget is spent, the best extents so far are returned.
     """
+    budget = Budget() if budget is None else budget
     shape = samples.shape
     single = (1,) * len(shape)
+    if budget.spent:
+        return single
     cells = np.stack(samples.groups().columns, axis=1).astype(np.int64)
     if len(shape) < 2 or len(cells) > MAX_ROWS or len(cells) == math.prod(shape):
         return single
-    if _expect_repeats(samples) > MAX_REPEATED_SHARE:
+    if budget.spent or _expect_repeats(samples) > MAX_REPEATED_SHARE:
         return single
     rng = np.random.default_rng([seed, 4])
     neighbours = _Neighbours(cells, shape, _draw_cells(cells, MAX_MISSING, rng))
-    if neighbours.n_missing < MIN_MISSING:
+    if neighbours.n_missing < MIN_MISSING or budget.spent:
         return single
     wanted = neighbours.of_missing()
 
     def discrepancy(extents: tuple[int, ...]) -> float:
+        if budget.spent:
+            return math.inf
         numbers = _tile(cells, shape, extents, seed)
         n_pieces = int(numbers.max()) + 1
         n_held_out = round(share * n_pieces)
@@ -145,7 +155,7 @@ def find_extents(samples: Samples, *, share: float, seed: int) -> tuple[int, ...
     while True:
         trials = [(discrepancy(extents), extents) for extents in _larger(best, shape)]
         found, extents = min(trials, default=(math.inf, single))
-        if not found < least - MIN_IMPROVEMENT:
+        if budget.spent or not found < least - MIN_IMPROVEMENT:
             return best
         best, least = extents, found
 

@@ -80,7 +80,12 @@ of the size of the boxes."""
 
 
 def can_krige(observations: Observations | Samples) -> bool:
-    """Say whether a tensor is small and dense enough to be kriged."""
+    """Say whether a tensor is small and dense enough to be kriged.
+
+    A remainder cannot be expanded from the indices that occur to all of them.
+    """
+    if isinstance(observations, Samples) and observations.full is not None:
+        return False
     cells = math.prod(observations.shape)
     return (
         len(observations.shape) > 1
@@ -314,7 +319,7 @@ class Kriging:
             if len(covariance) > MAX_EIGEN_LENGTH:
                 roots.append(self._algebra.root(covariance))
             else:
-                values, vectors = np.linalg.eigh(covariance)
+                values, vectors = self._algebra.eigen(covariance)
                 roots.append(vectors * np.sqrt(np.maximum(values, 0.0)))
             variances = np.multiply.outer(variances, (roots[-1] ** 2).sum(axis=0))
         return roots, variances

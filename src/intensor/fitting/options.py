@@ -45,6 +45,10 @@ class Scale:
         terms = ", graded" if self.graded else ""
         return f"{self.transform.name}, {BASELINES[self.additive]}{terms}"
 
+    def prepares_like(self, other: Scale) -> bool:
+        """Say whether observations are the same in both scales, whatever their terms."""
+        return self.transform is other.transform and self.additive == other.additive
+
 
 class RemainderMethod(enum.Enum):
     """How to predict the remainder: observed values minus boxes. With AUTO, validation decides."""

@@ -16,6 +16,7 @@ from intensor.model.baseline import Baseline, fit_baseline
 from intensor.model.model import Model
 from intensor.model.predictor import Predictor, Remainder, index_counts
 from intensor.model.transform import Transform
+from intensor.runtime.budget import Budget
 from intensor.runtime.threads import Workers
 
 MAX_KEPT_PREDICTIONS = 1 << 17
@@ -69,19 +70,25 @@ class Split:
     pieces: IndexArray | None = None
     _last: tuple[Scale, Prepared] | None = field(default=None, init=False)
 
-    def prepared(self, scale: Scale) -> Prepared:
-        """Return the training part in a scale."""
+    def prepared(self, scale: Scale, budget: Budget | None = None) -> Prepared:
+        """Return the training part in a scale; what a spent budget has cut short is not kept."""
         last = self._last
-        if last is None or last[0] is not scale:
-            last = self._last = scale, prepare(self.training, scale)
-        return last[1]
+        if last is not None and last[0].prepares_like(scale):
+            return last[1]
+        made = prepare(self.training, scale, budget)
+        if budget is None or not budget.spent:
+            self._last = scale, made
+        return made
 
     def __reduce__(self) -> tuple[type[Split], tuple[Samples, Samples, IndexArray | None]]:
         return Split, (self.training, self.held, self.pieces)
 
 
-def prepare(samples: Samples, scale: Scale) -> Prepared:
-    """Transform checked observations of positive weight, and take main effects out if asked to."""
+def prepare(samples: Samples, scale: Scale, budget: Budget | None = None) -> Prepared:
+    """Transform checked observations of positive weight, and take main effects out if asked to.
+
+    When the budget is spent, main effects are those that were found by then, or 0.
+    """
     transform, weights = scale.transform, samples.weights
     fitted = transform.apply(samples.values)
     if fitted.min() < 0.0 and not scale.additive:
@@ -101,7 +108,7 @@ def prepare(samples: Samples, scale: Scale) -> Prepared:
     baseline = None
     largest = float(fitted.max())
     if scale.additive:
-        baseline = fit_baseline(observations)
+        baseline = fit_baseline(observations, budget=budget)
         cells = tuple(column.astype(np.int64) for column in observations.coords)
         left = observations.means - baseline.evaluate(cells)
         mean_square = inner(observations.cell_shares() * left, left) + observations.within

@@ -16,9 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from intensor._arrays import FloatArray
+from intensor.fitting.holding_out import splits
 from intensor.fitting.kriging import can_krige, kriging_work
 from intensor.fitting.options import Scale
 from intensor.fitting.preparation import Prepared, Split, thinned
+from intensor.fitting.samples import sample
 from intensor.fitting.scoring import Scoring
 from intensor.fitting.session import Session
 from intensor.fitting.smooth_field import ROUGH, SMOOTH, smooth
@@ -36,6 +38,10 @@ NOISE_RATIOS = (0.25, 4.0)
 MAX_ROUNDS = 2  # most rounds in which the covariances of a field are improved
 MAX_COMPARED_FOLDS = 2
 """Most folds on which references of one kind are compared; it is one for many observations."""
+BRIEF_ROWS = 1 << 13
+"""Observations of the sample on which the mean and main effects are compared without any time."""
+EFFECTS_GRACE_SECONDS = 0.25
+"""Most seconds that main effects may take when there is no time left."""
 REFERENCE_SHARE = 0.25
 """Share of the time for choosing that references may take."""
 
@@ -181,6 +187,14 @@ def _interpolate(prepared: Prepared, mode: int) -> Remainder:
     return Remainder(field=np.ascontiguousarray(np.moveaxis(field, 0, mode)), method=INTERPOLATION)
 
 
+def brief_budget(budget: Budget) -> Budget:
+    """Return a budget for main effects, which may take a moment when another one is spent.
+
+    They take little time, and without them there may be nothing but the mean.
+    """
+    return Budget(max(EFFECTS_GRACE_SECONDS, budget.remaining))
+
+
 def try_references(session: Session, held_out: Sequence[Split]) -> list[Tried]:
     """Return the references that the options allow, one of each kind, with their errors."""
     transforms = {one.transform.name: one.transform for one in session.options.scales}
@@ -189,10 +203,11 @@ def try_references(session: Session, held_out: Sequence[Split]) -> list[Tried]:
         return [_restore(one, transforms) for one in saved.branches("tried")]
     budget = session.reserve("references/time", REFERENCE_SHARE)
     trials = _Trials(session, held_out, budget)
+    mean = trials.best([Reference(kind=Kind.MEAN)])
     effects = trials.best(
         Reference(kind=Kind.MAIN_EFFECTS, transform=one) for one in transforms.values()
     )
-    found = [trials.best([Reference(kind=Kind.MEAN)]), effects]
+    found = [mean, effects]
     if all(can_krige(split.training) for split in held_out):
         modes = range(len(session.samples.shape))
         lines = (Reference(kind=Kind.INTERPOLATION, mode=mode) for mode in modes)
@@ -202,6 +217,24 @@ def try_references(session: Session, held_out: Sequence[Split]) -> list[Tried]:
     tried = [one for one in map(trials.on_all_folds, best) if one is not None]
     session.journal.record({"references": {"tried": [_capture(one) for one in tried]}})
     return tried
+
+
+def try_briefly(session: Session, rows: int = BRIEF_ROWS) -> Tried | None:
+    """Return the mean or main effects, whichever is better on a few cells of a small sample.
+
+    It takes a moment on any data. None is returned if nothing can be held out.
+    """
+    options = session.options
+    seed = options.solver.seed
+    some = sample(session.samples, rows, seed=seed).condensed()  # which may have long modes
+    single = (1,) * len(some.shape)
+    pairs = splits(some, folds=1, share=options.share, seed=seed, extents=single)
+    trials = _Trials(session, [Split(*parts) for parts in pairs], Budget())
+    if not trials.n_folds:
+        return None
+    transform = options.scales[0].transform
+    effects = Reference(kind=Kind.MAIN_EFFECTS, transform=transform)
+    return trials.best([Reference(kind=Kind.MEAN), effects])
 
 
 def _choose_field(trials: _Trials, transforms: Iterable[Transform]) -> Tried | None:
@@ -241,6 +274,11 @@ class _Trials:
         work = kriging_work(self._session.samples.shape)
         return work > self._session.options.effort.max_kriging_work
 
+    @property
+    def n_folds(self) -> int:
+        """Number of folds."""
+        return len(self._splits)
+
     def best(self, references: Iterable[Reference]) -> Tried | None:
         """Return the reference of the least error on a few folds.
 
@@ -278,12 +316,14 @@ class _Trials:
         return self._predicted[key]
 
     def _make(self, reference: Reference, split: Split) -> FloatArray | None:
-        if self._budget.spent and reference.kind not in (Kind.MEAN, Kind.MAIN_EFFECTS):
+        needed = self._is_needed(reference)
+        if self._budget.spent and not needed:
             return None
         solver = self._session.options.solver
+        budget = brief_budget(self._session.choosing) if needed else self._budget
         predictor = make_predictor(
             reference,
-            split.prepared(reference.scale),
+            split.prepared(reference.scale, budget),
             budget=self._budget,
             threads=solver.threads,
             seed=solver.seed,
@@ -292,6 +332,12 @@ class _Trials:
         if predictor is None:
             return None
         return predictor.predict(thinned(split.held.coords), unseen=Unseen.MEAN)
+
+    def _is_needed(self, reference: Reference) -> bool:
+        """Whether a reference is tried without any time: the mean, and main effects once."""
+        first = self._session.options.scales[0].transform
+        effects = reference.kind is Kind.MAIN_EFFECTS and reference.transform is first
+        return effects or reference.kind is Kind.MEAN
 
 
 def _thinned_weights(split: Split) -> FloatArray | None:
@@ -323,6 +369,13 @@ def _restore(saved: TreeReader, transforms: Mapping[str, Transform]) -> Tried:
     reference = restore_reference(saved, transforms)
     predicted = tuple(fold.finite_array("values", (None,)) for fold in saved.branches("predicted"))
     return Tried(reference, saved.number("error"), predicted)
+
+
+def best_plain(tried: Sequence[Tried]) -> Reference | None:
+    """Return the mean or main effects, whichever has the least error; None if neither was tried."""
+    kinds = (Kind.MEAN, Kind.MAIN_EFFECTS)
+    plain = [one for one in tried if one.reference.kind in kinds]
+    return min(plain, key=lambda one: one.error).reference if plain else None
 
 
 def least_error(tried: Sequence[Tried]) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from intensor.data.labels import Labels
 from intensor.fitting.preparation import prepare
 from intensor.fitting.record import Fit
-from intensor.fitting.references import Reference, make_predictor
+from intensor.fitting.references import Reference, brief_budget, make_predictor
 from intensor.fitting.samples import Samples
 from intensor.fitting.session import Session
 from intensor.model.predictor import Predictor
@@ -30,7 +30,7 @@ def fit_references(
     solver = session.options.solver
     fits = []
     for reference, share in references:
-        prepared = prepare(session.samples, reference.scale)
+        prepared = prepare(session.samples, reference.scale, brief_budget(budget))
         predictor = make_predictor(
             reference,
             prepared,

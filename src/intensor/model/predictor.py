@@ -177,7 +177,7 @@ class Predictor:
         refuse_tables(coords)
         given = check_cells(coords, len(self.shape))
         fitted = np.empty(len(given))
-        found = UnseenCells()
+        found, averages = UnseenCells(), _Averages(self)
         for start in range(0, len(given), CELLS_AT_ONCE):
             part = slice(start, start + CELLS_AT_ONCE)
             cells = known_cells(given[part], self.counts, self.shape)
@@ -190,7 +190,7 @@ class Predictor:
             rows = np.flatnonzero(strange)
             for first in range(0, rows.size, self._averaged_at_once):
                 some = rows[first : first + self._averaged_at_once]
-                values[some] = self._averaged(cells[some])
+                values[some] = self._averaged(cells[some], averages)
 
         def describe(row: int, mode: int) -> str:
             # The caller's index: checked ones are cut off at the largest.
@@ -225,42 +225,77 @@ class Predictor:
         """Number of cells whose entries in all terms are held at once."""
         return min(CELLS_AT_ONCE, max(1, MAX_FLAGS_AT_ONCE // max(1, len(self.model))))
 
-    def _averaged(self, cells: IndexArray) -> FloatArray:
+    def _averaged(self, cells: IndexArray, averages: _Averages) -> FloatArray:
         """Evaluate cells in which -1 stands for the average over all observed indices."""
-        vertices, components = self.model.vertices, self.model.components
-        weights, n_boxes = self.model.weights, len(vertices)
-        values: FloatArray = self._products(cells, vertices.flags_at, n_boxes) @ weights[:n_boxes]
-        if len(components):
-            graded = self._products(cells, components.factors_at, len(components))
-            values += graded @ weights[n_boxes:]
+        weights, n_boxes = self.model.weights, len(self.model.vertices)
+        values: FloatArray = averages.products(cells, graded=False) @ weights[:n_boxes]
+        if len(self.model.components):
+            values += averages.products(cells, graded=True) @ weights[n_boxes:]
         if self.baseline is not None:
             values += self.baseline.evaluate(tuple(cells.T))
-            for mode, part in enumerate(mode_slices(self.shape)):
-                effect = self.counts[part] @ self.baseline.effects[part] / self.counts[part].sum()
+            for mode in np.flatnonzero((cells < 0).any(axis=0)).tolist():
+                effect = averages.effect(self.baseline, mode)
                 values += np.where(cells[:, mode] < 0, effect, 0.0)
         if self.remainder is not None:
             values += self.remainder.average(cells, self.counts)
         return values
 
-    def _products(
-        self, cells: IndexArray, entries_at: Callable[[IndexArray], AnyArray], count: int
-    ) -> FloatArray:
-        """Return (n, count) products over the modes of the entries of some terms.
 
-        ``entries_at`` returns the entries of all terms at some of the sum(shape) positions.
-        """
+class _Averages:
+    """Averages over the observed indices of a mode, each computed once: modes may be long."""
+
+    def __init__(self, predictor: Predictor) -> None:
+        self._predictor = predictor
+        self._of_terms: dict[tuple[bool, int], FloatArray] = {}
+        self._of_effects: dict[int, float] = {}
+
+    def products(self, cells: IndexArray, *, graded: bool) -> FloatArray:
+        """Return (n, k) products over the modes of the entries of k boxes or graded components."""
+        model = self._predictor.model
+        entries_at: Callable[[IndexArray], AnyArray] = (
+            model.components.factors_at if graded else model.vertices.flags_at
+        )
+        count = len(model.components) if graded else len(model.vertices)
         products = np.ones((len(cells), count))
-        for mode, part in enumerate(mode_slices(self.shape)):
-            observed = part.start + np.flatnonzero(self.counts[part])
-            average = np.zeros(count)
-            for start in range(0, observed.size, self._averaged_at_once):
-                some = observed[start : start + self._averaged_at_once]
-                average += self.counts[some] @ entries_at(some)
-            average /= self.counts[part].sum()
+        if count == 0:
+            return products
+        for mode, part in enumerate(mode_slices(model.shape)):
             known = cells[:, mode] >= 0
             entries = entries_at(part.start + np.where(known, cells[:, mode], 0))
-            products *= np.where(known[:, np.newaxis], entries, average)
+            if not known.all():
+                average = self._average(mode, part, entries_at, count, graded=graded)
+                entries = np.where(known[:, np.newaxis], entries, average)
+            products *= entries
         return products
+
+    def effect(self, baseline: Baseline, mode: int) -> float:
+        """Return the average effect of the indices of a mode."""
+        if mode not in self._of_effects:
+            part, counts = mode_slices(baseline.shape)[mode], self._predictor.counts
+            total = counts[part] @ baseline.effects[part] / counts[part].sum()
+            self._of_effects[mode] = float(total)
+        return self._of_effects[mode]
+
+    def _average(
+        self,
+        mode: int,
+        part: slice,
+        entries_at: Callable[[IndexArray], AnyArray],
+        count: int,
+        *,
+        graded: bool,
+    ) -> FloatArray:
+        """Return the average entries of (count,) terms; ``entries_at`` returns those of indices."""
+        key = graded, mode
+        if key not in self._of_terms:
+            counts, at_once = self._predictor.counts, self._predictor._averaged_at_once
+            observed = part.start + np.flatnonzero(counts[part])
+            average = np.zeros(count)
+            for start in range(0, observed.size, at_once):
+                some = observed[start : start + at_once]
+                average += counts[some] @ entries_at(some)
+            self._of_terms[key] = average / counts[part].sum()
+        return self._of_terms[key]
 
 
 def index_counts(

@@ -172,22 +172,26 @@ class _OneBlasThread:
     """A setting of the process that holds while at least one thread has entered it.
 
     The first thread to enter makes the change and the last one to leave takes it back, so that
-    several fits in threads of one process do not wait for each other.
+    several fits in threads of one process do not wait for each other. SciPy brings a BLAS of its
+    own: if it was loaded since the change was made, the next thread to enter makes it there too.
     """
 
     def __init__(self) -> None:
-        self._limit: Any = None
         self.renew()
 
     def renew(self) -> None:
         """Start afresh in a fork, where the threads that entered or hold the lock do not exist."""
         self._lock = threading.Lock()
         self._users = 0
+        self._with_scipy = False
+        self._limits: list[Any] = []
 
     def __enter__(self) -> None:
         with self._lock:
-            if self._users == 0:
-                self._limit = _blas("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas")
+            with_scipy = "scipy.linalg" in sys.modules
+            if self._users == 0 or (with_scipy and not self._with_scipy):
+                self._limits.append(_blas(with_scipy).limit(limits=1, user_api="blas"))
+                self._with_scipy = with_scipy
                 _let_any_thread_set_blas()
             self._users += 1
 
@@ -195,7 +199,8 @@ class _OneBlasThread:
         with self._lock:
             self._users -= 1
             if self._users == 0:
-                self._limit.restore_original_limits()
+                while self._limits:  # the last one first
+                    self._limits.pop().restore_original_limits()
                 _let_any_thread_set_blas()
 
 

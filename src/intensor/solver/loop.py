@@ -18,6 +18,9 @@ from intensor.solver.settings import Settings
 Callback = Callable[[Progress], bool | None]
 TOLERANCE_SHARE = 0.999999
 """Share of the tolerance that a gap may take: the recomputed objective may round up."""
+FINISH_SECONDS_PER_ENTRY = 5e-9
+"""Estimated seconds per index and term that it takes to make a model of what an engine holds. So
+much of the time limit is left for it, which matters for long modes."""
 IDLE_LIMIT = 2000
 """Iterations without a lower objective or a better bound after which a solve has stalled."""
 
@@ -70,7 +73,13 @@ def drive(
     scale = settings.radius**2
     target = version.tolerance_share * tolerance / scale
 
-    status = stop_reason(state, settings, target, budget)
+    def find_reason() -> Status | None:
+        found = stop_reason(state, settings, target, budget)
+        finishing = FINISH_SECONDS_PER_ENTRY * engine.n_active * sum(observations.shape)
+        late = found is None and budget.remaining < finishing
+        return Status.TIME_LIMIT if late else found
+
+    status = find_reason()
     while status is None:
         if engine.local_gap() >= state.phi:
             engine.local_step()
@@ -82,10 +91,10 @@ def drive(
         state.count()
         trace.append(_progress(engine, kind, scale, budget))
         stopped = callback is not None and callback(trace[-1]) is False
-        status = stop_reason(state, settings, target, budget)
+        status = find_reason()
         if status is Status.WITHIN_TOLERANCE:  # make sure that it is not so by rounding alone
             engine.recombine()
-            status = stop_reason(state, settings, target, budget)
+            status = find_reason()
         snapshots.keep(engine, trace, setup, budget)
         if stopped and status is None:
             status = Status.STOPPED

@@ -218,14 +218,25 @@ def expand_result(result: Result, full: FullTensor) -> Result:
     return replace(result, model=expand_model(result.model, full), witness=witness)
 
 
+def is_constant(model: Model) -> bool:
+    """Say whether a model is one box with all cells, so that it has the same value everywhere."""
+    return len(model) == len(model.vertices) == 1 and bool(model.vertices.flags().all())
+
+
 def warn_if_empty(result: Result) -> None:
-    """Warn of a model without boxes, if a limit is the cause."""
-    if len(result.model) or result.status not in (Status.TIME_LIMIT, Status.ITERATION_LIMIT):
+    """Warn of a model without boxes, or of a constant one, if a limit is the cause."""
+    if result.status not in (Status.TIME_LIMIT, Status.ITERATION_LIMIT):
+        return
+    if not len(result.model):
+        outcome = "its model had a single box, so that boxes add nothing to any prediction"
+    elif result.status is Status.TIME_LIMIT and is_constant(result.model):
+        outcome = "any model was better than a constant, so that its terms predict the mean"
+    else:
         return
     limit = "time_limit" if result.status is Status.TIME_LIMIT else "max_iterations"
     warnings.warn(
-        f"the run ended ({result.status}) before its model had a single box, so that boxes add "
-        f"nothing to any prediction; raise {limit}, or give fewer observations",
+        f"the run ended ({result.status}) before {outcome}; raise {limit}, or give fewer "
+        "observations",
         EmptyModelWarning,
         stacklevel=3,
     )

@@ -74,3 +74,33 @@ def test_another_radius_begins_with_the_vertices_it_has():
     assert solver.active.value == pytest.approx(before / 4.0, rel=1e-9)
     assert solver.failures == 0
     assert list(rounds(solver, 5))[-1] <= before / 4.0 + 1e-15
+
+
+class Clock(Budget):
+    """A budget whose clock moves by a second whenever it is read, with some seconds left."""
+
+    def __init__(self, remaining):
+        super().__init__()
+        self.readings, self.left = 0, remaining
+
+    @property
+    def elapsed(self):
+        self.readings += 1
+        return float(self.readings)
+
+    @property
+    def remaining(self):
+        return self.left
+
+
+@pytest.mark.parametrize(("left", "calls"), [(2.0, 2), (0.5, 1)])
+def test_nothing_is_refined_in_less_time_than_the_last_refinement_took(left, calls, monkeypatch):
+    solver = corrective()
+    refine, made = solver._pricing.refine, []
+    monkeypatch.setattr(
+        solver._pricing, "refine", lambda *given: made.append(given) or refine(*given)
+    )
+    assert solver.price(Clock(10.0))  # it takes a second by that clock
+    solver.correct()
+    assert solver.price(Clock(left))
+    assert len(made) == calls

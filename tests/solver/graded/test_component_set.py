@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from fitting_cases import Countdown
 from graded_cases import by_hand
 from intensor.backends.cpu import CpuCells
 from intensor.backends.packed_cells import pack_cells
@@ -296,3 +297,31 @@ def test_equal_components_are_merged_and_the_tensor_stays():
     problem.set.evaluate()
     assert problem.set.count == count - 2
     assert problem.set.value == pytest.approx(before, rel=1e-12)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_sweeps_in_pieces_are_those_in_one(shape, monkeypatch):
+    whole, pieces = Problem(shape).set, Problem(shape).set
+    whole.sweep(Budget())
+    monkeypatch.setattr(module, "MAX_PIECE_WORK", 1000)
+    pieces.sweep(Budget())
+    assert pieces.value == pytest.approx(whole.value, rel=1e-12)
+    assert pieces.factors == pytest.approx(whole.factors, abs=1e-9)
+
+
+@pytest.mark.parametrize("at_once", [None, 2], ids=["at once", "in ranges"])
+@pytest.mark.parametrize("checks", range(8))
+def test_a_sweep_that_is_cut_off_leaves_a_point_of_the_polytope(checks, at_once, monkeypatch):
+    problem = Problem((6, 5, 4))
+    problem.set.sweep(Budget())
+    before = problem.set.value
+    monkeypatch.setattr(module, "MAX_PIECE_WORK", 1000)
+    if at_once is not None:
+        monkeypatch.setattr(module, "MAX_EQUATION_BYTES", at_once * 8 * problem.set.count**2)
+    problem.set.sweep(Countdown(checks))
+    value = problem.set.value
+    assert value <= before * (1.0 + 1e-12)
+    problem.set.evaluate()
+    assert problem.set.value == pytest.approx(value, rel=1e-9)
+    assert problem.set.weights.sum() <= 1.0 + 1e-9
+    assert 0.0 <= problem.set.factors.min() <= problem.set.factors.max() <= 1.0

@@ -51,6 +51,7 @@ class Corrective:
         self._tolerance = tolerance
         self._admission_share = admission_share
         self._exactness = np.inf
+        self._refining_seconds = 0.0  # of the last refinement
         self._effort = 0
         few = cells.n_cells <= tuning.few_cells
         self._efforts = tuning.efforts_few_cells if few else tuning.efforts_many_cells
@@ -98,7 +99,7 @@ class Corrective:
         self.gain = proposals.best
         rounding = 8.0 * np.finfo(np.float64).eps * self.active.value
         if proposals.best > max(self._admission_share * self._tolerance, rounding):
-            if self._admit_new(proposals):
+            if self._admit_new(proposals, budget):
                 return True
             if self._exactness > proposals.best / 8.0:
                 self.active.linearise()  # the vertices are known: the master was too lenient
@@ -106,11 +107,17 @@ class Corrective:
         self._adapt(0)
         return False
 
-    def _admit_new(self, proposals: Proposals) -> bool:
-        """Let in the proposals and refined vertices; return whether there are any."""
+    def _admit_new(self, proposals: Proposals, budget: Budget) -> bool:
+        """Let in the proposals and refined vertices; return whether there are any.
+
+        Nothing is refined when there is less time left than the last refinement took.
+        """
         refined = None
-        if self.active.master.size <= self._tuning.max_refined_support:
+        few = self.active.master.size <= self._tuning.max_refined_support
+        if few and budget.remaining > self._refining_seconds:
+            started = budget.elapsed
             refined = self._pricing.refine(self.active, REFINEMENT_SHARE * self._tolerance)
+            self._refining_seconds = budget.elapsed - started
         if len(proposals.flags):
             self._adapt(len(proposals.flags))
             self.active.add(proposals.flags, proposals.signs)

@@ -159,7 +159,8 @@ class Pricing:
         negative, tuning = sign < 0.0, self._tuning
         limited = math.isfinite(budget.remaining)
         most = tuning.max_unchecked_cells_limited if limited else tuning.max_unchecked_cells
-        if lanes.size <= tuning.max_unchecked_indices and cells.n_cells <= most:
+        longest = tuning.max_unchecked_indices_limited if limited else tuning.max_unchecked_indices
+        if lanes.size <= longest and cells.n_cells <= most:
             return cells.descend(lanes, effort.starts, effort.sweeps, negative=negative)
         # Sweep by sweep, with the same bits: a lane stays as it is once its value stops falling.
         values = np.full(effort.starts, np.inf)

@@ -51,9 +51,10 @@ class Tuning:
     exchange_pause: int = 8  # calls of the master without exchanges after they were not enough
     max_unchecked_indices: int = 1 << 20
     max_unchecked_cells: int = 1 << 22
+    max_unchecked_indices_limited: int = 1 << 16
     max_unchecked_cells_limited: int = 1 << 18
-    """Most indices, cells and cells under a time limit for which a descent is not interrupted. With
-    more, the budget is asked after every sweep."""
+    """Most indices and cells, without and with a time limit, for which a descent is not
+    interrupted. With more, the budget is asked after every sweep."""
 
 
 TUNING = Tuning()  # the thresholds that the package uses

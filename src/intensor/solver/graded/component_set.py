@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import copy
 import itertools
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
 from intensor._arrays import FlagArray, FloatArray, IndexArray
 from intensor.backends.base import Cells, NormalEquations
+from intensor.backends.cpu import CpuCells
 from intensor.kernels.mode_update import improve_mode, improve_within_caps
 from intensor.runtime.budget import Budget
+from intensor.runtime.threads import evenly, one_blas_thread
 from intensor.storage.reader import Tree, TreeReader
 
 MAX_PASSES = 20
@@ -25,6 +28,10 @@ MAX_PASSES = 20
 MAX_EQUATION_BYTES = 1 << 28
 """Most bytes of normal equations that are held at a time. Modes with more are improved range by
 range, with the weights fixed."""
+
+
+MAX_PIECE_WORK = 1 << 28
+"""Most multiplications of normal equations between two looks at the budget."""
 
 
 class ComponentSet:
@@ -93,7 +100,7 @@ class ComponentSet:
         for mode in range(len(self.cells.shape)):
             if self.count == 0 or (mode and budget.spent):
                 break
-            self._improve(mode)
+            self._improve(mode, budget)
         if not (self.weights > 0.0).all():
             self.keep(np.flatnonzero(self.weights > 0.0))
         return before - self.value
@@ -132,7 +139,8 @@ class ComponentSet:
         """
         gram = self._weight_equations().matrices[0]
         ridge = 1e-9 * max(float(np.trace(gram)) / max(1, self.count), 1e-300)
-        inverse: FloatArray = np.linalg.inv(gram + ridge * np.eye(self.count))
+        with one_blas_thread():
+            inverse: FloatArray = np.linalg.inv(gram + ridge * np.eye(self.count))
         losses: FloatArray = self.weights**2 / np.maximum(np.diag(inverse), 1e-300)
         return losses
 
@@ -188,14 +196,15 @@ class ComponentSet:
         self.value = equations.error + self.cells.constant - float(state[1])
         self.weights = weights[0]
 
-    def _improve(self, mode: int) -> None:
+    def _improve(self, mode: int, budget: Budget) -> None:
+        """Improve the factors of a mode; if the budget is spent on the way, they may stay."""
         low, high = self.cells.offsets[mode : mode + 2].tolist()
         if high - low > self._at_once:
-            self._improve_in_ranges(mode, low, high)
+            self._improve_in_ranges(mode, low, high, budget)
             return
-        equations = self.cells.normal_equations(
-            mode, self.factors, self.signed_weights, 0, high - low
-        )
+        equations = self._equations(mode, high - low, budget)
+        if equations is None:
+            return
         matrices, slopes = self._with_signs(equations.matrices, equations.slopes)
         factors = self.factors[low:high]
         weighted = factors * self.weights
@@ -205,11 +214,38 @@ class ComponentSet:
         self.value = equations.error + self.cells.constant - float(state[1])
         self._store(low, high, weighted)
 
-    def _improve_in_ranges(self, mode: int, low: int, high: int) -> None:
-        """Improve the factors of a long mode with the weights fixed."""
+    def _equations(self, mode: int, length: int, budget: Budget) -> NormalEquations | None:
+        """Return the normal equations of a mode, or None if the budget is spent before that.
+
+        In memory, they are added up in pieces that take a fraction of a second. Elsewhere, each
+        piece would go through all cells.
+        """
+        work = self.cells.n_cells * self.count**2 if isinstance(self.cells, CpuCells) else 0
+        count = max(1, min(length, -(-work // MAX_PIECE_WORK)))
+        if count == 1:
+            return self.cells.normal_equations(mode, self.factors, self.signed_weights, 0, length)
+        parts: list[NormalEquations] = []
+        for start, stop in itertools.pairwise(evenly(0, length, count)):
+            if parts and budget.spent:
+                return None
+            parts.append(
+                self.cells.normal_equations(mode, self.factors, self.signed_weights, start, stop)
+            )
+        return NormalEquations(
+            np.concatenate([part.matrices for part in parts]),
+            np.concatenate([part.slopes for part in parts]),
+            math.fsum(part.error for part in parts),
+        )
+
+    def _improve_in_ranges(self, mode: int, low: int, high: int, budget: Budget) -> None:
+        """Improve the factors of a long mode with the weights fixed, as far as there is time."""
         error, fall = 0.0, 0.0
         weighted = self.factors[low:high] * self.weights
         for start, stop in self._ranges(high - low):
+            if start and budget.spent:
+                self._store(low, high, weighted)
+                self.evaluate()
+                return
             equations = self.cells.normal_equations(
                 mode, self.factors, self.signed_weights, start, stop
             )
