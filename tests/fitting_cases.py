@@ -35,7 +35,8 @@ def options_of(*, effort=None, **given):
 
     A given radius settles for no remainder; here validation may still choose one.
     """
-    found = dataclasses.replace(check_options(**BOXES | given), effort=effort or Effort())
+    base = BOXES if "radius" not in given else BOXES | {"validation": "auto"}
+    found = dataclasses.replace(check_options(**base | given), effort=effort or Effort())
     remainder = RemainderMethod(given.get("remainder", "none"))
     return dataclasses.replace(found, remainder=remainder)
 

@@ -80,7 +80,7 @@ def test_reprs_are_one_short_line(fit):
 
 def test_reprs_say_what_matters(fit):
     assert f"{fit.shape[0]} x 4 x 3: {fit.status}" in repr(fit)
-    assert f"rmse {fit.path.error:.4g}" in repr(fit.validation)
+    assert f"rmse {fit.validation.expected_error:.4g}" in repr(fit.validation)
     assert f"best {fit.radius:.4g}" in repr(fit.path)
     assert "sqrt transform, baseline" in repr(fit.predictor)
     assert repr(fit.labels) == "<Labels of value: mode_0 (5) x mode_1 (4) x mode_2 (3)>"

@@ -445,16 +445,16 @@ def test_an_explanation_adds_the_members_up():
         assert found.prediction == pytest.approx(predicted, rel=1e-12)
         own = [one.own_prediction for one in (found, *found.partners)]
         assert found.prediction == pytest.approx(0.75 * own[0] + 0.25 * own[1], rel=1e-14)
-        assert "25% of it is" in str(found)
+        assert "25 % of it is" in str(found)
         assert "by partner 1" in str(found)
 
 
 def test_members_are_described():
     made, coords, values = blended()
     page = render(made, coords, values)
-    assert "a blend of 2 fits" in page
+    assert "a blend of 2 members" in page
     assert "The blend" in page
-    assert describe_member(made.partners[0]).startswith("25%: ")
+    assert describe_member(made.partners[0]).startswith("25 %: ")
     assert "in their sqrt with a baseline" in describe_member(made.partners[0])
     assert summarise(made)["partners"][0]["transform"] == "sqrt"
     assert summarise(made)["share"] == 0.75

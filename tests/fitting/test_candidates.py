@@ -49,10 +49,11 @@ def test_auto_takes_main_effects_if_there_are_some(additive, name):
     checked(found, CLEAN, values)
 
 
-def test_a_scale_can_be_chosen_at_a_given_radius():
-    found = fitted(radius=0.8, transform="auto")
-    assert [path.radii.tolist() for path in found.validation.paths] == [[0.8]] * 3
-    assert found.radius == 0.8
+def test_a_given_radius_is_in_the_units_of_the_data():
+    found = fitted(CLEAN, radius=1.0, transform="auto", validation=3)
+    assert [path.radii.tolist() for path in found.validation.paths] == [[1.0]]
+    assert found.predictor.transform.name == "none"
+    assert found.radius == 1.0
 
 
 @pytest.mark.parametrize("folds", [0.1, pytest.param(3, marks=pytest.mark.slow)])

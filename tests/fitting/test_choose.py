@@ -174,7 +174,6 @@ def test_where_nothing_is_open_cells_are_held_out_only_if_asked_for(options):
     assert fitted(**settled).validation is None
     assert fitted(**settled, validation=0.1).validation.folds == 1
     assert fitted(**{**settled, "radius": "auto"}).validation is not None
-    assert fitted(**{**settled, "baseline": "auto"}).validation is not None
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(3, marks=pytest.mark.slow)])

@@ -139,8 +139,8 @@ def test_a_single_result_is_its_own_average():
 def test_averages_are_kriged_too():
     data, cells, truth = smooth()
     radius = 1.01 * data.values.max()
-    found = fitted(data, radius=radius, remainder="auto", n_solutions=2)
-    plain = fitted(data, radius=radius, n_solutions=2)
+    found = fitted(data, radius=radius, remainder="auto", n_solutions=2, validation=0.1)
+    plain = fitted(data, radius=radius, n_solutions=2, validation=0.1)
     assert found.path.remainder == "kriging"
     assert found.n_solutions == 2
     assert plain.validation.averaged is not None
@@ -408,6 +408,7 @@ def test_a_kriged_fit_goes_on_from_the_model_of_the_path():
             radius=radius,
             remainder=remainder,
             n_solutions=2,
+            validation=0.1,
             callback=lambda now, looks=looks: looks.append(now),
         )
         assert found.path.remainder == ("none" if remainder == "none" else "kriging")

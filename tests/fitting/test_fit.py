@@ -286,7 +286,7 @@ def test_progress_names_the_stage():
         *(f"gap {gap:.3g}" for gap, _ in found.validation.approach),
         "fit",
     ]
-    _, stages = stages_of(n_solutions=2, radius=0.8)
+    _, stages = stages_of(n_solutions=2, radius=0.8, validation=0.1)
     assert stages == [
         "radius 0.8",
         "validation, fit 1 of 2",

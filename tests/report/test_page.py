@@ -118,6 +118,7 @@ MORE_VARIANTS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::intensor.errors.ValidationWarning")
 @pytest.mark.parametrize(
     "make",
     [

@@ -40,6 +40,7 @@ def test_nothing_is_wrong_with_a_slice(version):
     assert findings(numbers) == []
 
 
+@pytest.mark.filterwarnings("ignore::intensor.errors.ValidationWarning")
 @pytest.mark.parametrize("family", range(3))
 def test_nothing_is_wrong_with_special_problems(family):
     numbers = [number for number in SPECIAL if number % 3 == family]

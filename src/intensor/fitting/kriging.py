@@ -61,7 +61,7 @@ MAX_MODE_LENGTH = 4096
 """Most indices of a mode, because the root of its covariance matrix is inverted."""
 MAX_STEPS, TOLERANCE = 100, 1e-3
 """Most steps of conjugate gradients, and the relative size of the error at which they end."""
-MAX_LAST_STEPS, LAST_TOLERANCE = 300, 1e-4
+MAX_LAST_STEPS, LAST_TOLERANCE = 300, 1e-5
 """The same for the last system, whose solution gives the prediction."""
 MAX_ROUGH_STEPS, ROUGH_TOLERANCE = 80, 1e-3
 """The same for a prediction that is only compared with others."""

@@ -212,7 +212,7 @@ def check_options(**given: Any) -> Options:
     _refuse_unknown(given)
     option = {one.name: one.check(given.get(one.name, one.default)) for one in FIT_OPTIONS}
     version, device = find_version(option["version"]), find_device(option["device"])
-    if option["radius"] is not None or not version.gradable:
+    if option["radius"] is not None:
         _settle_for_one_problem(option)
     kinds = _list_kinds(option, version)
     scales = _list_scales(option["transform"], option["baseline"], kinds, signed=version.signed)
@@ -256,8 +256,8 @@ def check_options(**given: Any) -> Options:
 def _settle_for_one_problem(option: dict[str, Any]) -> None:
     """Take everything that is left open to be "none".
 
-    A given radius is in the fitted scale, and versions of the paper solve its problem as it is:
-    both ask for one problem and its proof, not for the best prediction.
+    A given radius is in the fitted scale, and asks for one problem and its proof rather than for
+    the best prediction.
     """
     for name in ("transform", "baseline", "remainder"):
         if isinstance(option[name], str) and option[name] == AUTO:
