@@ -207,7 +207,8 @@ def test_a_warm_walk_reaches_what_cold_solves_reach(data, baseline, n_radii):
 def test_a_warm_walk_predicts_like_cold_fits():
     # Both stop early, each somewhere else: errors agree as far as that allows.
     path = walked(NOISY_EIGHT).path
-    cold = np.array([walked(NOISY_EIGHT, radius=radius, validation=0.1).path.error for radius in path.radii])
+    alone = [walked(NOISY_EIGHT, radius=radius, validation=0.1).path for radius in path.radii]
+    cold = np.array([one.error for one in alone])
     assert len(path) >= 4
     np.testing.assert_allclose(path.errors, cold, rtol=0.12)
     assert np.abs(path.errors / cold - 1.0).mean() < 0.06
