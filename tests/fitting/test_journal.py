@@ -93,7 +93,8 @@ def test_a_resumed_fit_equals_an_uninterrupted_one(tmp_path, options, shares):
         found = fit(seen=again, checkpoint=path, resume=True, **options)
         assert figures(found) == expected
         # the step that was cut short is the only one to be done again
-        assert len(again) < len(calls) - stop + 60
+        # (with 12 components in three models, it makes nearly a hundred calls)
+        assert len(again) < len(calls) - stop + 100
         none = []
         found = fit(seen=none, checkpoint=path, resume=True, **options)
         assert figures(found) == expected
