@@ -8,6 +8,9 @@ from soak.checker import best_of, check
 from soak.families import FIRST, SOLVERS, CutFit, draw_any
 from soak.problems import RTOL, VERSIONS, draw
 
+# Random problems are often so small or so noisy that they cannot be validated.
+pytestmark = pytest.mark.filterwarnings("ignore::intensor.errors.ValidationWarning")
+
 # Some problems have limits that end a run before its first box, which is warned of.
 pytestmark = pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")
 
@@ -40,7 +43,6 @@ def test_nothing_is_wrong_with_a_slice(version):
     assert findings(numbers) == []
 
 
-@pytest.mark.filterwarnings("ignore::intensor.errors.ValidationWarning")
 @pytest.mark.parametrize("family", range(3))
 def test_nothing_is_wrong_with_special_problems(family):
     numbers = [number for number in SPECIAL if number % 3 == family]
