@@ -8,11 +8,12 @@ from soak.checker import best_of, check
 from soak.families import FIRST, SOLVERS, CutFit, draw_any
 from soak.problems import RTOL, VERSIONS, draw
 
-# Random problems are often so small or so noisy that they cannot be validated.
-pytestmark = pytest.mark.filterwarnings("ignore::intensor.errors.ValidationWarning")
-
-# Some problems have limits that end a run before its first box, which is warned of.
-pytestmark = pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning")
+# Some problems have limits that end a run before its first box, and some are too small or too noisy
+# to be validated. Both are warned of.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::intensor.errors.EmptyModelWarning"),
+    pytest.mark.filterwarnings("ignore::intensor.errors.ValidationWarning"),
+]
 
 SLICE = range(12)
 """One of each version: they come in turn."""
