@@ -201,9 +201,9 @@ EFFORT = Option(
     default="standard",
     choices=("quick", "standard", "thorough"),
     summary="How much work to spend on choosing and averaging.",
-    details='For 10^5 observations on two cores, "quick" takes about 5 seconds, "standard" half a '
-    'minute and "thorough" five minutes. It counts work, not time: use ``time_limit`` to bound the '
-    "seconds.",
+    details='The aim is 5 seconds for "quick", half a minute for "standard" and five minutes for '
+    '"thorough", with 10^5 observations on two cores. It counts work, not time: use ``time_limit`` '
+    "to bound the seconds.",
 )
 RADIUS = Option(
     name="radius",
