@@ -43,7 +43,7 @@ WARM_UP = 3.0
 SHARE_HIDDEN, MAX_HIDDEN = 0.05, 20_000
 """Cells that are asked about, as a share of the observations, and at most."""
 RANK, NOISE = 3, 0.1
-"""Of the planted tensors: number of terms, and noise as a share of the standard deviation."""
+"""Planted tensors have this many terms, and noise of this share of the standard deviation."""
 SPIN = """
 import os, sys, time
 parent, end = os.getppid(), time.time() + float(sys.argv[1])

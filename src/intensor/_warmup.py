@@ -112,7 +112,7 @@ def _cuda_steps() -> Iterator[Step]:
 
 
 DEVICE_STEPS = {"cpu": _no_steps, "cuda": _cuda_steps}
-"""What to do for the kernels of each device, after the host's."""
+"""Calls that compile the kernels of each device; they follow those of the host."""
 
 
 def _solve(shape: tuple[int, ...], n: int, **options: Any) -> None:

@@ -114,7 +114,7 @@ def test_the_module_of_budgets_does_without_numba():
 
 
 COMPILE_SECONDS = 1.0
-"""How long a kernel of these tests seems to be compiled, on its first call."""
+"""Seconds that a kernel of these tests seems to be compiled for, on its first call."""
 
 
 def slow_to_compile(monkeypatch, module, name):

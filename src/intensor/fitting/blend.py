@@ -40,7 +40,7 @@ LEAST_SCORE = 1e-300  # of perfect predictions, whose logarithm must be finite
 
 
 class Entrant(Protocol):
-    """What a blend has to know of a candidate."""
+    """A candidate, as a blend sees it."""
 
     @property
     def error(self) -> float:

@@ -30,7 +30,7 @@ from intensor.solver.result import warn_if_empty
 from intensor.solver.variants import FAST
 
 REFIT_ADVICE = "the earlier fit has a kriged remainder or a smooth field; fit these data anew"
-"""What to do about observations that cannot be fitted as those of an earlier fit were."""
+"""Advice for observations that cannot be fitted as those of an earlier fit were."""
 POOR_SPREADS = 2.0
 """Standard errors by which the held-out error must be above that of the mean for a warning."""
 

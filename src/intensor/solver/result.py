@@ -169,7 +169,7 @@ class Result:
 
 
 class Amounts(Protocol):
-    """What ``proven_status`` asks of observations."""
+    """The two figures of the observations that ``proven_status`` uses."""
 
     @property
     def within(self) -> float:
